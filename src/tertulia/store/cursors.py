@@ -8,7 +8,7 @@ from tertulia.store.database import Database
 from tertulia.store.encoding import PLACE
 from tertulia.store.identities import find_place, read_place
 from tertulia.store.message_rows import has_changed
-from tertulia.store.threads import Repository
+from tertulia.store.threads import Repository, reading
 
 # Excludes what facts say from being learned again from messages that exist now.
 _EXCLUDE_FACTS = """INSERT INTO fact_exclusions (about, digest, last_message)
@@ -30,11 +30,22 @@ _UNREAD = """SELECT t.body FROM places p LEFT JOIN reading_cursors l ON l.place 
 class SqlCursors(Repository):
     """Implements `memory.values.Cursors`."""
 
-    async def next_range(self, place: Place, *, most: int | None = None) -> UnreadRange | None:
-        return await self._reader.run(lambda database: _next_range(database, place, most))
+    @reading
+    def next_range(self, database: Database, place: Place, *, most: int | None = None) -> UnreadRange | None:
+        row, messages, changes = read_place(database, place, "id, messages, changes") or (None, 0, 0)
+        stale = "SELECT min(number) FROM messages WHERE place = :place AND stale = 1"
+        ((again,),) = database.all(stale, place=row)
+        if again is not None:
+            return UnreadRange(place=place, start=again, stop=again + 1, changes=changes)
+        read = read_cursor(database, place)
+        if read >= messages:
+            return None
+        stop = messages if most is None else min(messages, read + max(1, most))
+        return UnreadRange(place=place, start=read, stop=stop, changes=changes)
 
-    async def unread(self) -> Sequence[Place]:
-        return await self._reader.run(lambda database: [PLACE.loads(body) for (body,) in database.all(_UNREAD)])
+    @reading
+    def unread(self, database: Database) -> Sequence[Place]:
+        return [PLACE.loads(body) for (body,) in database.all(_UNREAD)]
 
 
 def read_cursor(database: Database, place: Place, what: CursorKind = "facts") -> int:
@@ -87,16 +98,3 @@ def exclude_facts(database: Database, facts: Sequence[int]) -> None:
 def exclude_all(database: Database, author: int) -> None:
     """Exclude everything about a person."""
     database.run(_EXCLUDE_ALL, author=author)
-
-
-def _next_range(database: Database, place: Place, most: int | None) -> UnreadRange | None:
-    row, messages, changes = read_place(database, place, "id, messages, changes") or (None, 0, 0)
-    stale = "SELECT min(number) FROM messages WHERE place = :place AND stale = 1"
-    ((again,),) = database.all(stale, place=row)
-    if again is not None:
-        return UnreadRange(place=place, start=again, stop=again + 1, changes=changes)
-    read = read_cursor(database, place)
-    if read >= messages:
-        return None
-    stop = messages if most is None else min(messages, read + max(1, most))
-    return UnreadRange(place=place, start=read, stop=stop, changes=changes)

@@ -11,7 +11,7 @@ from tertulia.store.database import Database, Row
 from tertulia.store.encoding import ANY, clean, dumps
 from tertulia.store.identities import find_place
 from tertulia.store.message_rows import FIND_MESSAGE, known_messages
-from tertulia.store.threads import ConnectionThread, Repository
+from tertulia.store.threads import ConnectionThread, Repository, reading
 from tertulia.timezones import utc
 
 _MAX_REINDEXED = 50  # messages with the same media whose index is updated
@@ -52,8 +52,10 @@ class SqlDescriptions(Repository):
         asked = list(dict.fromkeys(unique_ids))
         return await self._reader.run(lambda database: _makers(database, asked)) if asked else {}
 
-    async def shown(self, place: Place) -> int:
-        return await self._reader.run(lambda database: _shown(database, place))
+    @reading
+    def shown(self, database: Database, place: Place) -> int:
+        row = find_place(database, place)
+        return known_messages(database, row) if row is not None else 0
 
     async def describe(
         self, unique_id: str, words: str, *, by: str, at: datetime, message: Message | None = None
@@ -125,11 +127,6 @@ def _makers(database: Database, unique_ids: list[str]) -> dict[str, set[str]]:
     for unique_id, made_by in _rows_of(database, select, unique_ids):
         found.setdefault(unique_id, set()).add(made_by)
     return found
-
-
-def _shown(database: Database, place: Place) -> int:
-    row = find_place(database, place)
-    return known_messages(database, row) if row is not None else 0
 
 
 def _failures(database: Database, unique_ids: list[str], by: str) -> dict[str, DescriptionFailure]:

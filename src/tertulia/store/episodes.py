@@ -20,7 +20,7 @@ from tertulia.store.identities import (
     upsert_title,
 )
 from tertulia.store.message_rows import has_changed
-from tertulia.store.threads import Repository
+from tertulia.store.threads import Repository, reading, writing
 
 PAST_RETENTION = 1_000  # messages after which the summary of an older window is removed
 MAX_EPISODES = 1_000  # episodes of a place that are looked through, the newest
@@ -98,22 +98,41 @@ _PASTS_OF = """SELECT w.id, w.people, a.author_id FROM window_pasts w JOIN autho
 class SqlEpisodes(Repository):
     """Implements `memory.values.Episodes`."""
 
-    async def add(self, episode: Episode, *, seen: EpisodeCursor) -> bool:
-        return await self._writer.run(lambda database: _add(database, episode, seen), places=[episode.place])
+    @writing
+    def add(self, database: Database, episode: Episode, *, seen: EpisodeCursor) -> bool:
+        if not _is_current(database, episode, seen):
+            return False
+        insert_episode(database, seen.place, episode)
+        if episode.stop > seen.read:
+            set_cursor(database, episode.place, episode.stop, "episodes")
+        return True
 
-    async def cursor(self, place: Place) -> EpisodeCursor | None:
-        return await self._reader.run(lambda database: _read_cursor(database, place))
+    @reading
+    def cursor(self, database: Database, place: Place) -> EpisodeCursor | None:
+        return _read_cursor(database, place)
 
-    async def places(self) -> Sequence[Place]:
-        return await self._reader.run(lambda database: [PLACE.loads(body) for (body,) in database.all(_PLACES)])
+    @reading
+    def places(self, database: Database) -> Sequence[Place]:
+        return [PLACE.loads(body) for (body,) in database.all(_PLACES)]
 
-    async def missing_ranges(self, place: Place) -> Sequence[tuple[int, int]]:
-        return await self._reader.run(lambda database: _missing_ranges(database, place))
+    @reading
+    def missing_ranges(self, database: Database, place: Place) -> Sequence[tuple[int, int]]:
+        found = _read_cursor(database, place)
+        if found is None:
+            return []
+        select = f"SELECT e.start, e.stop FROM episodes e WHERE e.place = :place AND NOT {_BLOCKED} ORDER BY e.start"
+        episodes = database.all(select, place=found.place)
+        reached = earliest_visible(database, found.place)
+        holes: list[tuple[int, int]] = []
+        for start, stop in [*episodes, (found.read, found.read)]:
+            if start > reached:
+                holes.append((reached, min(start, found.read)))
+            reached = max(reached, stop)
+        return [hole for hole in holes if hole[0] < hole[1]]
 
-    async def listed(self, place: Place) -> Sequence[Episode]:
-        return await self._reader.run(
-            lambda database: _list(database, place, "p.id = :row", row=find_place(database, place))
-        )
+    @reading
+    def listed(self, database: Database, place: Place) -> Sequence[Episode]:
+        return _list(database, place, "p.id = :row", row=find_place(database, place))
 
     async def visible_to(self, target: Message) -> Sequence[Episode]:
         place = target.place
@@ -122,15 +141,6 @@ class SqlEpisodes(Repository):
         where = "p.platform = :platform AND p.place_id = :place_id"  # in any thread
         named = {"platform": clean(place.platform), "place_id": place.id}
         return await self._reader.run(lambda database: _list(database, place, where, **named))
-
-
-def _add(database: Database, episode: Episode, seen: EpisodeCursor) -> bool:
-    if not _is_current(database, episode, seen):
-        return False
-    insert_episode(database, seen.place, episode)
-    if episode.stop > seen.read:
-        set_cursor(database, episode.place, episode.stop, "episodes")
-    return True
 
 
 def _is_current(database: Database, episode: Episode, seen: EpisodeCursor) -> bool:
@@ -222,21 +232,6 @@ def _read_cursor(database: Database, place: Place) -> EpisodeCursor | None:
     return EpisodeCursor(place=place_row, read=max(read[0] if read else 0, beginning), count=count, changes=changes)
 
 
-def _missing_ranges(database: Database, place: Place) -> list[tuple[int, int]]:
-    found = _read_cursor(database, place)
-    if found is None:
-        return []
-    select = f"SELECT e.start, e.stop FROM episodes e WHERE e.place = :place AND NOT {_BLOCKED} ORDER BY e.start"
-    episodes = database.all(select, place=found.place)
-    reached = earliest_visible(database, found.place)
-    holes: list[tuple[int, int]] = []
-    for start, stop in [*episodes, (found.read, found.read)]:
-        if start > reached:
-            holes.append((reached, min(start, found.read)))
-        reached = max(reached, stop)
-    return [hole for hole in holes if hole[0] < hole[1]]
-
-
 def _list(database: Database, place: Place, where: str, **named: Any) -> list[Episode]:
     """Return the episodes that match *where*, without those of an earlier conversation, by thread and in order."""
     identities = IdentityCache()
@@ -270,11 +265,37 @@ def _episode(place: Place, name: str, start: int, stop: int, *rest: Any) -> Epis
 class SqlWindowPasts(Repository):
     """Implements `memory.values.WindowPasts`."""
 
-    async def find(self, place: Place, since: int, start: int) -> WindowPast | None:
-        return await self._reader.run(lambda database: _find_past(database, place, since, start))
+    @reading
+    def find(self, database: Database, place: Place, since: int, start: int) -> WindowPast | None:
+        return _find_past(database, place, since, start)
 
-    async def add(self, place: Place, past: WindowPast, *, seen: EpisodeCursor) -> WindowPast:
-        return await self._writer.run(lambda database: _add_past(database, place, past, seen), places=[place])
+    @writing
+    def add(self, database: Database, place: Place, past: WindowPast, *, seen: EpisodeCursor) -> WindowPast:
+        """Store the summary before a window if there is none; an empty one if its messages have changed since."""
+        empty = WindowPast(since=past.since, start=past.start)
+        row = find_place(database, place)
+        if row is None or row != seen.place:  # forgotten, perhaps
+            return empty
+        if has_changed(database, row, seen.changes, (0, seen.count)):
+            return empty
+        stored = _find_past(database, place, past.since, past.start)
+        if stored is not None:
+            return stored
+        forgotten = earliest_visible(database, row)
+        if forgotten and seen.read <= forgotten:
+            past = empty
+        database.run(
+            """INSERT INTO window_pasts (place, since, start, text, people)
+                VALUES (:place, :since, :start, :text, :people)""",
+            place=row,
+            since=past.since,
+            start=past.start,
+            text=clean(past.text),
+            people=dumps(past.people),
+        )
+        old = "DELETE FROM window_pasts WHERE place = :place AND start < :oldest"
+        database.run(old, place=row, oldest=past.start - PAST_RETENTION)
+        return past
 
 
 def _find_past(database: Database, place: Place, since: int, start: int) -> WindowPast | None:
@@ -289,31 +310,3 @@ def _find_past(database: Database, place: Place, since: int, start: int) -> Wind
     if database.one(blocked, place=row, people=people):
         text = ""
     return WindowPast(since=since, start=start, text=text, people=people)
-
-
-def _add_past(database: Database, place: Place, past: WindowPast, seen: EpisodeCursor) -> WindowPast:
-    """Store the summary before a window if there is none; an empty one if its messages have changed since."""
-    empty = WindowPast(since=past.since, start=past.start)
-    row = find_place(database, place)
-    if row is None or row != seen.place:  # forgotten, perhaps
-        return empty
-    if has_changed(database, row, seen.changes, (0, seen.count)):
-        return empty
-    stored = _find_past(database, place, past.since, past.start)
-    if stored is not None:
-        return stored
-    forgotten = earliest_visible(database, row)
-    if forgotten and seen.read <= forgotten:
-        past = empty
-    database.run(
-        """INSERT INTO window_pasts (place, since, start, text, people)
-            VALUES (:place, :since, :start, :text, :people)""",
-        place=row,
-        since=past.since,
-        start=past.start,
-        text=clean(past.text),
-        people=dumps(past.people),
-    )
-    old = "DELETE FROM window_pasts WHERE place = :place AND start < :oldest"
-    database.run(old, place=row, oldest=past.start - PAST_RETENTION)
-    return past

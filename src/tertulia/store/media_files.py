@@ -22,7 +22,7 @@ from tertulia.store import file_garbage
 from tertulia.store.database import Database
 from tertulia.store.encoding import clean, parse_time, validate
 from tertulia.store.file_garbage import GRACE, PAGE, time_text
-from tertulia.store.threads import ConnectionThread, Repository
+from tertulia.store.threads import ConnectionThread, Repository, reading, writing
 
 log = logging.getLogger(__name__)
 
@@ -151,8 +151,13 @@ class SqlMedia(Repository):
                 await self._writer.run(lambda database: self._remove_missing(database, sha256))
         return data
 
-    async def form(self, source: str, form: str) -> FileForm | None:
-        return await self._reader.run(lambda database: _form(database, source, form))
+    @reading
+    def form(self, database: Database, source: str, form: str) -> FileForm | None:
+        row = database.one(_FORM, source=source, form=clean(form))
+        if row is None:
+            return None
+        text, failure, *file = row
+        return FileForm(file=_decode_file(file) if file[0] else None, text=text, failure=failure)
 
     async def add_form(
         self, source: str, form: str, made: FileForm, *, data: bytes | None = None, at: datetime
@@ -185,11 +190,20 @@ class SqlMedia(Repository):
         await self._use([sha256], at)
         return _decode_handle(found)
 
-    async def begin_handle(self, handle: Handle, *, at: datetime) -> None:
-        await self._writer.run(lambda database: _write_handle(database, handle, at))
+    @writing
+    def begin_handle(self, database: Database, handle: Handle, *, at: datetime) -> None:
+        _write_handle(database, handle, at)
 
-    async def add_handle(self, handle: Handle, *, at: datetime) -> None:
-        await self._writer.run(lambda database: _add_handle(database, handle, at))
+    @writing
+    def add_handle(self, database: Database, handle: Handle, *, at: datetime) -> None:
+        """Store a handle; older ones of the same file and account are unwanted."""
+        database.run(
+            "UPDATE handles SET unwanted = 1 WHERE sha256 = :sha256 AND account = :account AND name <> :name",
+            sha256=handle.sha256,
+            account=handle.account,
+            name=handle.name,
+        )
+        _write_handle(database, handle, at)
 
     async def drop_handle(self, account: str, name: str) -> bool:
         update = "UPDATE handles SET uri = NULL WHERE account = :account AND (name = :name OR uri = :name)"
@@ -367,14 +381,6 @@ def _get(database: Database, sha256s: Collection[str]) -> dict[str, StoredFile]:
     return {row[0]: _decode_file(row) for row in rows}
 
 
-def _form(database: Database, source: str, form: str) -> FileForm | None:
-    row = database.one(_FORM, source=source, form=clean(form))
-    if row is None:
-        return None
-    text, failure, *file = row
-    return FileForm(file=_decode_file(file) if file[0] else None, text=text, failure=failure)
-
-
 def _decode_file(row: Sequence[Any]) -> StoredFile:
     facts = dict(zip(("sha256", *_FACTS), row, strict=True))
     return validate(StoredFile(**facts | {"has_metadata": bool(facts["has_metadata"])}))
@@ -390,17 +396,6 @@ def _decode_handle(row: Sequence[Any]) -> Handle:
 def _insert_file(database: Database, file: StoredFile, at: datetime) -> None:
     facts = {name: getattr(file, name) for name in _FACTS} | {"has_metadata": int(file.has_metadata)}
     database.run(_ADD_FILE, sha256=file.sha256, at=time_text(at), **facts)
-
-
-def _add_handle(database: Database, handle: Handle, at: datetime) -> None:
-    """Store a handle; older ones of the same file and account are unwanted."""
-    database.run(
-        "UPDATE handles SET unwanted = 1 WHERE sha256 = :sha256 AND account = :account AND name <> :name",
-        sha256=handle.sha256,
-        account=handle.account,
-        name=handle.name,
-    )
-    _write_handle(database, handle, at)
 
 
 def _write_handle(database: Database, handle: Handle, at: datetime) -> None:

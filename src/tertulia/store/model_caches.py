@@ -8,7 +8,7 @@ from typing import Any
 from tertulia.models.gemini.cache_values import StoredCache
 from tertulia.store.database import Database
 from tertulia.store.encoding import FINGERPRINT, STRINGS, clean, dumps, validate
-from tertulia.store.threads import ConnectionThread, Repository
+from tertulia.store.threads import ConnectionThread, Repository, reading, writing
 
 _COLUMNS = "label, owner, account, model, fingerprint, expires_at, name, replaces, unwanted"
 
@@ -24,11 +24,28 @@ class SqlModelCaches(Repository):
     async def owner(self) -> str:
         return await self._reader.run(self._read_owner)
 
-    async def find(self, account: str) -> Sequence[StoredCache]:
-        return await self._reader.run(lambda database: _find(database, account, self._read_owner(database)))
+    @reading
+    def find(self, database: Database, account: str) -> Sequence[StoredCache]:
+        owner = self._read_owner(database)
+        select = f"SELECT {_COLUMNS} FROM model_caches WHERE account = :account AND owner = :owner ORDER BY id"
+        return [_decode(row) for row in database.all(select, account=account, owner=owner)]
 
-    async def add(self, cache: StoredCache) -> None:
-        await self._writer.run(lambda database: _add(database, cache, self._read_owner(database)))
+    @writing
+    def add(self, database: Database, cache: StoredCache) -> None:
+        owner = self._read_owner(database)
+        database.run(
+            f"""INSERT INTO model_caches ({_COLUMNS}) VALUES
+                (:label, :owner, :account, :model, :fingerprint, :expires_at, :name, :replaces, :unwanted)""",
+            label=cache.label,
+            owner=owner,
+            account=cache.account,
+            model=clean(cache.model),
+            fingerprint=dumps(cache.fingerprint),
+            expires_at=cache.expires_at.isoformat(),
+            name=cache.name or None,
+            replaces=dumps(cache.replaces),
+            unwanted=int(cache.unwanted),
+        )
 
     async def set_name(self, label: str, name: str) -> None:
         update = "UPDATE model_caches SET name = :name WHERE label = :label"
@@ -45,27 +62,6 @@ class SqlModelCaches(Repository):
     def _read_owner(self, database: Database) -> str:
         row = database.one("SELECT owner FROM media_folder")
         return str(row[0]) if row else self._own
-
-
-def _find(database: Database, account: str, owner: str) -> list[StoredCache]:
-    select = f"SELECT {_COLUMNS} FROM model_caches WHERE account = :account AND owner = :owner ORDER BY id"
-    return [_decode(row) for row in database.all(select, account=account, owner=owner)]
-
-
-def _add(database: Database, cache: StoredCache, owner: str) -> None:
-    database.run(
-        f"""INSERT INTO model_caches ({_COLUMNS}) VALUES
-            (:label, :owner, :account, :model, :fingerprint, :expires_at, :name, :replaces, :unwanted)""",
-        label=cache.label,
-        owner=owner,
-        account=cache.account,
-        model=clean(cache.model),
-        fingerprint=dumps(cache.fingerprint),
-        expires_at=cache.expires_at.isoformat(),
-        name=cache.name or None,
-        replaces=dumps(cache.replaces),
-        unwanted=int(cache.unwanted),
-    )
 
 
 def drop_caches(database: Database) -> None:

@@ -15,7 +15,7 @@ from tertulia.store.database import Database
 from tertulia.store.encoding import PLACE, clean, parse_time
 from tertulia.store.identities import find_place
 from tertulia.store.message_rows import descriptions_of
-from tertulia.store.threads import Repository
+from tertulia.store.threads import Repository, reading, writing
 
 log = logging.getLogger(__name__)
 
@@ -100,8 +100,9 @@ _ENTRIES = ("search_terms", "search_messages", "search_vectors")  # tables with 
 class SqlIndexWriter(Repository):
     """Implements `memory.values.IndexWriter`."""
 
-    async def embedder(self) -> str:
-        return await self._reader.run(chosen_embedder)
+    @reading
+    def embedder(self, database: Database) -> str:
+        return chosen_embedder(database)
 
     async def choose(self, embedder: str) -> None:
         upsert = """INSERT INTO search_embedder (id, embedder) VALUES (1, :embedder)
@@ -113,20 +114,106 @@ class SqlIndexWriter(Repository):
         rows = await self._reader.run(lambda database: database.all(_UNREAD, **asked))
         return [PLACE.loads(body) for (body,) in rows]
 
-    async def unindexed(self, place: Place, *, most: int) -> IndexBatch | None:
-        return await self._reader.run(lambda database: _unindexed(database, place, most))
+    @reading
+    def unindexed(self, database: Database, place: Place, *, most: int) -> IndexBatch | None:
+        row = find_place(database, place)
+        found = database.one(
+            """SELECT p.messages, coalesce(s.indexed_to, 0), coalesce(s.edition, 0) FROM places p
+                LEFT JOIN search_places s ON s.place = p.id WHERE p.id = :place""",
+            place=row,
+        )
+        if row is None or found is None:
+            return None
+        count, start, edition = found
+        select = "SELECT number FROM search_stale WHERE place = :place ORDER BY number LIMIT :most"
+        if stale := [number for (number,) in database.all(select, place=row, most=most)]:
+            between = {"start": stale[0], "stop": stale[-1] + 1}
+            said = _read_texts(database, _STALE_TEXTS, place=row, **between)
+            return IndexBatch(row=row, edition=edition, said=said, again=True, **between)
+        if start >= count:
+            return None
+        between = {"start": start, "stop": min(count, start + most)}
+        said = _read_texts(database, _NEW_TEXTS, place=row, **between)
+        return IndexBatch(row=row, edition=edition, said=said, **between)
 
-    async def add(self, stretch: IndexBatch, entries: Sequence[IndexEntry]) -> bool:
-        return await self._writer.run(lambda database: _add(database, stretch, entries))
+    @writing
+    def add(self, database: Database, stretch: IndexBatch, entries: Sequence[IndexEntry]) -> bool:
+        between = {"place": stretch.row, "start": stretch.start, "stop": stretch.stop}
+        select = _STALE_TEXTS if stretch.again else _NEW_TEXTS
+        if not _is_current(database, stretch) or _read_texts(database, select, **between) != stretch.said:
+            return False
+        if stretch.again:
+            _remove(database, stretch.row, [one.number for one in entries], _ENTRIES)
+            database.run(
+                "DELETE FROM search_stale WHERE place = :place AND number >= :start AND number < :stop", **between
+            )
+            database.run(_EMBED_FROM, place=stretch.row, start=stretch.start)
+            database.run(_NEXT_EDITION, place=stretch.row)
+        else:
+            upsert = """INSERT INTO search_places (place, indexed_to) VALUES (:place, :stop)
+                ON CONFLICT (place) DO UPDATE SET indexed_to = excluded.indexed_to"""
+            database.run(upsert, place=stretch.row, stop=stretch.stop)
+        _insert(database, stretch.row, entries)
+        return True
 
-    async def unembedded(self, place: Place, embedder: str, *, most: int) -> IndexBatch | None:
-        return await self._reader.run(lambda database: _unembedded(database, place, embedder, most))
+    @reading
+    def unembedded(self, database: Database, place: Place, embedder: str, *, most: int) -> IndexBatch | None:
+        row = find_place(database, place)
+        found = database.one(
+            """SELECT s.indexed_to, coalesce(e.embedded_to, 0), s.edition FROM search_places s
+                LEFT JOIN search_progress e ON e.place = s.place AND e.embedder = :embedder WHERE s.place = :place""",
+            embedder=embedder,
+            place=row,
+        )
+        if row is None or found is None or found[1] >= found[0]:
+            return None
+        stop, start, edition = found
+        messages = _read_texts(
+            database, _TEXTS_TO_EMBED, place=row, start=start, stop=stop, embedder=embedder, most=most
+        )
+        return IndexBatch(
+            row=row,
+            start=start,
+            stop=stop if len(messages) < most else messages[-1].number + 1,
+            edition=edition,
+            said=messages,
+        )
 
-    async def embed(self, stretch: IndexBatch, embedder: str, vectors: Mapping[int, bytes]) -> None:
-        await self._writer.run(lambda database: _embed(database, stretch, embedder, vectors))
+    @writing
+    def embed(self, database: Database, stretch: IndexBatch, embedder: str, vectors: Mapping[int, bytes]) -> None:
+        place = stretch.row
+        _reset_on_new_length(database, place, embedder, vectors)
+        edition = database.one("SELECT edition FROM search_places WHERE place = :place", place=place)
+        if edition is None:
+            return  # forgotten meanwhile
+        unchanged = edition == (stretch.edition,)
+        numbers = [one.number for one in stretch.said]
+        select = "SELECT number FROM search_messages WHERE place = :place AND number IN (:numbers)"
+        indexed = {number for (number,) in database.all(select, place=place, numbers=numbers)}
+        if not unchanged:
+            between = {"start": 0, "stop": stretch.stop}
+            now = _read_texts(database, _SOME_TEXTS, place=place, numbers=numbers, **between)
+            indexed &= {one.number for one in set(now) & set(stretch.said)}
+        database.many(
+            _ADD_VECTOR,
+            [
+                {"place": place, "embedder": embedder, "number": number, "vector": vectors[number]}
+                for number in numbers
+                if number in indexed
+            ],
+        )
+        select = "SELECT embedded_to FROM search_progress WHERE place = :place AND embedder = :embedder"
+        done = (database.one(select, place=place, embedder=embedder) or (0,))[0]
+        if done == stretch.start:  # else something before it has changed, and is read again
+            lacking = None if unchanged else _first_without_vector(database, place, embedder, stretch.stop)
+            stop = stretch.stop if lacking is None else lacking
+            database.run(_SET_PROGRESS, place=place, embedder=embedder, stop=stop)
 
-    async def drop(self, place: Place, *, but: str | None) -> None:
-        await self._writer.run(lambda database: _drop(database, place, but))
+    @writing
+    def drop(self, database: Database, place: Place, *, but: str | None) -> None:
+        row = find_place(database, place)
+        for table in ("search_vectors", "search_progress"):
+            database.run(f"DELETE FROM {table} WHERE place = :place AND embedder <> :but", place=row, but=but or "")
 
     async def reset_gaps(self, embedder: str) -> None:
         if await self._reader.run(lambda database: database.one(_GAPS, embedder=embedder)):
@@ -136,8 +223,25 @@ class SqlIndexWriter(Repository):
         if places := await self._reader.run(find_inconsistent):
             await self._writer.run(lambda database: clear_index(database, places))
 
-    async def progress(self, embedder: str | None) -> IndexProgress:
-        return await self._reader.run(lambda database: _progress(database, embedder))
+    @reading
+    def progress(self, database: Database, embedder: str | None) -> IndexProgress:
+        def total(select: str, **values: str) -> int:
+            ((found,),) = database.all(select, **values)
+            return int(found or 0)
+
+        indexed = total("SELECT count(*) FROM search_messages")
+        waiting = """SELECT count(*) FROM search_stale c WHERE NOT EXISTS (
+            SELECT 1 FROM search_messages s WHERE s.place = c.place AND s.number = c.number)"""
+        deleted = (
+            total("SELECT sum(indexed_to) FROM search_places") - indexed - total(waiting)
+        )  # so far as that is known
+        embedded = """SELECT count(*) FROM search_progress e JOIN search_messages s
+            ON s.place = e.place AND s.number < e.embedded_to WHERE e.embedder = :embedder"""
+        return IndexProgress(
+            messages=total("SELECT sum(messages) FROM places") - deleted,
+            indexed=indexed,
+            embedded=total(embedded, embedder=embedder) if embedder else 0,
+        )
 
 
 def find_inconsistent(database: Database) -> dict[int, int]:
@@ -191,46 +295,6 @@ def chosen_embedder(database: Database) -> str:
     return row[0] if row else ""
 
 
-def _unindexed(database: Database, place: Place, most: int) -> IndexBatch | None:
-    row = find_place(database, place)
-    found = database.one(
-        """SELECT p.messages, coalesce(s.indexed_to, 0), coalesce(s.edition, 0) FROM places p
-            LEFT JOIN search_places s ON s.place = p.id WHERE p.id = :place""",
-        place=row,
-    )
-    if row is None or found is None:
-        return None
-    count, start, edition = found
-    select = "SELECT number FROM search_stale WHERE place = :place ORDER BY number LIMIT :most"
-    if stale := [number for (number,) in database.all(select, place=row, most=most)]:
-        between = {"start": stale[0], "stop": stale[-1] + 1}
-        said = _read_texts(database, _STALE_TEXTS, place=row, **between)
-        return IndexBatch(row=row, edition=edition, said=said, again=True, **between)
-    if start >= count:
-        return None
-    between = {"start": start, "stop": min(count, start + most)}
-    said = _read_texts(database, _NEW_TEXTS, place=row, **between)
-    return IndexBatch(row=row, edition=edition, said=said, **between)
-
-
-def _add(database: Database, stretch: IndexBatch, entries: Sequence[IndexEntry]) -> bool:
-    between = {"place": stretch.row, "start": stretch.start, "stop": stretch.stop}
-    select = _STALE_TEXTS if stretch.again else _NEW_TEXTS
-    if not _is_current(database, stretch) or _read_texts(database, select, **between) != stretch.said:
-        return False
-    if stretch.again:
-        _remove(database, stretch.row, [one.number for one in entries], _ENTRIES)
-        database.run("DELETE FROM search_stale WHERE place = :place AND number >= :start AND number < :stop", **between)
-        database.run(_EMBED_FROM, place=stretch.row, start=stretch.start)
-        database.run(_NEXT_EDITION, place=stretch.row)
-    else:
-        upsert = """INSERT INTO search_places (place, indexed_to) VALUES (:place, :stop)
-            ON CONFLICT (place) DO UPDATE SET indexed_to = excluded.indexed_to"""
-        database.run(upsert, place=stretch.row, stop=stretch.stop)
-    _insert(database, stretch.row, entries)
-    return True
-
-
 def _is_current(database: Database, stretch: IndexBatch) -> bool:
     """Return whether a batch is still to be indexed: its place may be forgotten meanwhile."""
     row = database.one(
@@ -266,57 +330,6 @@ def _insert(database: Database, place: int, entries: Iterable[IndexEntry]) -> No
     )
 
 
-def _unembedded(database: Database, place: Place, embedder: str, most: int) -> IndexBatch | None:
-    row = find_place(database, place)
-    found = database.one(
-        """SELECT s.indexed_to, coalesce(e.embedded_to, 0), s.edition FROM search_places s
-            LEFT JOIN search_progress e ON e.place = s.place AND e.embedder = :embedder WHERE s.place = :place""",
-        embedder=embedder,
-        place=row,
-    )
-    if row is None or found is None or found[1] >= found[0]:
-        return None
-    stop, start, edition = found
-    messages = _read_texts(database, _TEXTS_TO_EMBED, place=row, start=start, stop=stop, embedder=embedder, most=most)
-    return IndexBatch(
-        row=row,
-        start=start,
-        stop=stop if len(messages) < most else messages[-1].number + 1,
-        edition=edition,
-        said=messages,
-    )
-
-
-def _embed(database: Database, stretch: IndexBatch, embedder: str, vectors: Mapping[int, bytes]) -> None:
-    place = stretch.row
-    _reset_on_new_length(database, place, embedder, vectors)
-    edition = database.one("SELECT edition FROM search_places WHERE place = :place", place=place)
-    if edition is None:
-        return  # forgotten meanwhile
-    unchanged = edition == (stretch.edition,)
-    numbers = [one.number for one in stretch.said]
-    select = "SELECT number FROM search_messages WHERE place = :place AND number IN (:numbers)"
-    indexed = {number for (number,) in database.all(select, place=place, numbers=numbers)}
-    if not unchanged:
-        between = {"start": 0, "stop": stretch.stop}
-        now = _read_texts(database, _SOME_TEXTS, place=place, numbers=numbers, **between)
-        indexed &= {one.number for one in set(now) & set(stretch.said)}
-    database.many(
-        _ADD_VECTOR,
-        [
-            {"place": place, "embedder": embedder, "number": number, "vector": vectors[number]}
-            for number in numbers
-            if number in indexed
-        ],
-    )
-    select = "SELECT embedded_to FROM search_progress WHERE place = :place AND embedder = :embedder"
-    done = (database.one(select, place=place, embedder=embedder) or (0,))[0]
-    if done == stretch.start:  # else something before it has changed, and is read again
-        lacking = None if unchanged else _first_without_vector(database, place, embedder, stretch.stop)
-        stop = stretch.stop if lacking is None else lacking
-        database.run(_SET_PROGRESS, place=place, embedder=embedder, stop=stop)
-
-
 def _reset_on_new_length(database: Database, place: int, embedder: str, vectors: Mapping[int, bytes]) -> None:
     """Remove the vectors of a place if the embedder now makes vectors of another length."""
     of_embedder = {"place": place, "embedder": embedder}
@@ -342,30 +355,6 @@ def _reset_gaps(database: Database, embedder: str) -> None:
             log.warning("place %d lacks vectors from message %d on; they are made again", place, missing)
             database.run(_SET_PROGRESS, place=place, embedder=embedder, stop=missing)
             database.run(_NEXT_EDITION, place=place)
-
-
-def _drop(database: Database, place: Place, but: str | None) -> None:
-    row = find_place(database, place)
-    for table in ("search_vectors", "search_progress"):
-        database.run(f"DELETE FROM {table} WHERE place = :place AND embedder <> :but", place=row, but=but or "")
-
-
-def _progress(database: Database, embedder: str | None) -> IndexProgress:
-    def total(select: str, **values: str) -> int:
-        ((found,),) = database.all(select, **values)
-        return int(found or 0)
-
-    indexed = total("SELECT count(*) FROM search_messages")
-    waiting = """SELECT count(*) FROM search_stale c WHERE NOT EXISTS (
-        SELECT 1 FROM search_messages s WHERE s.place = c.place AND s.number = c.number)"""
-    deleted = total("SELECT sum(indexed_to) FROM search_places") - indexed - total(waiting)  # so far as that is known
-    embedded = """SELECT count(*) FROM search_progress e JOIN search_messages s
-        ON s.place = e.place AND s.number < e.embedded_to WHERE e.embedder = :embedder"""
-    return IndexProgress(
-        messages=total("SELECT sum(messages) FROM places") - deleted,
-        indexed=indexed,
-        embedded=total(embedded, embedder=embedder) if embedder else 0,
-    )
 
 
 def _read_texts(database: Database, select: str, **values: Any) -> tuple[MessageText, ...]:
