@@ -40,6 +40,11 @@ MAX_ERROR_LENGTH = 500  # characters
 _MAX_ROWS = 16384
 
 
+def insert_into(table: str, *columns: str) -> str:
+    """Return the statement that inserts a row; a value has the name of its column."""
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(f':{column}' for column in columns)})"
+
+
 class RowCache:
     """Caches ids and values of immutable rows. It is right only while no other process removes such rows.
 
