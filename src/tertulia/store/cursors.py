@@ -4,21 +4,18 @@ from collections.abc import Sequence
 
 from tertulia.memory.values import CursorKind, UnreadRange
 from tertulia.messages import Place
-from tertulia.store.database import Database
+from tertulia.store.database import Database, upsert_row
 from tertulia.store.encoding import PLACE
 from tertulia.store.identities import find_place, read_place
 from tertulia.store.message_rows import has_changed
 from tertulia.store.threads import Repository, reading
 
-# Excludes what facts say from being learned again from messages that exist now.
-_EXCLUDE_FACTS = """INSERT INTO fact_exclusions (about, digest, last_message)
-    SELECT DISTINCT about, digest, (SELECT coalesce(max(id), 0) FROM messages) FROM facts WHERE id IN (:facts)
+# Excludes people and what facts say of them from being learned again from messages that exist now; a SELECT follows.
+_EXCLUDE = """INSERT INTO fact_exclusions (about, digest, last_message)
+    SELECT DISTINCT about, digest, (SELECT coalesce(max(id), 0) FROM messages) FROM ({}) gone WHERE true
     ON CONFLICT (about, digest) DO UPDATE SET last_message = excluded.last_message"""
-
-# Excludes everything about a person from being learned again from messages that exist now.
-_EXCLUDE_ALL = """INSERT INTO fact_exclusions (about, digest, last_message)
-    VALUES (:author, '', (SELECT coalesce(max(id), 0) FROM messages))
-    ON CONFLICT (about, digest) DO UPDATE SET last_message = excluded.last_message"""
+_EXCLUDE_FACTS = _EXCLUDE.format("SELECT about, digest FROM facts WHERE id IN (:facts)")
+_EXCLUDE_ALL = _EXCLUDE.format("SELECT id AS about, '' AS digest FROM authors WHERE id = :author")
 
 # The places that have messages to read for facts, each as it is called now.
 _UNREAD = """SELECT t.body FROM places p LEFT JOIN reading_cursors l ON l.place = p.id
@@ -60,9 +57,7 @@ def set_cursor(database: Database, place: Place, number: int, what: CursorKind =
     row = read_place(database, place, "id, messages")
     if row is None:
         return
-    upsert = f"""INSERT INTO reading_cursors (place, {what}) VALUES (:place, :number)
-        ON CONFLICT (place) DO UPDATE SET {what} = excluded.{what}"""
-    database.run(upsert, place=row[0], number=max(0, min(number, row[1])))
+    upsert_row(database, "reading_cursors", "place", **{"place": row[0], what: max(0, min(number, row[1]))})
 
 
 def mark_read(database: Database, reading: UnreadRange) -> None:

@@ -6,11 +6,13 @@ Forgotten history is an episode without messages: no earlier episode is created 
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from tertulia.memory.values import Episode, EpisodeCursor, WindowPast
 from tertulia.messages import Message, Place
 from tertulia.store.cursors import set_cursor
-from tertulia.store.database import Database
-from tertulia.store.encoding import PLACE, STRINGS, clean, dumps, format_time, parse_time, validate
+from tertulia.store.database import Database, insert_row, upsert_row
+from tertulia.store.encoding import PLACE, STRINGS, Columns, clean
 from tertulia.store.identities import (
     IdentityCache,
     conversation_start,
@@ -23,22 +25,17 @@ from tertulia.store.message_rows import has_changed
 from tertulia.store.threads import Repository, reading, writing
 
 PAST_RETENTION = 1_000  # messages after which the summary of an older window is removed
+_PAST = Columns(WindowPast, "since start text people")
 MAX_EPISODES = 1_000  # episodes of a place that are looked through, the newest
 
-_STORED = "episode_id place title start stop began_at ended_at topic summary importance people tags".split()
+_EPISODE = Columns(Episode, "id=episode_id start stop began_at ended_at topic summary importance people tags")
 
 # whether a blocked author took part in the episode *e*
 _BLOCKED = """EXISTS (SELECT 1 FROM episode_people w JOIN blocked_authors b ON b.author = w.author
     WHERE w.episode = e.id)"""
 
-# Stores an episode; one with its id is replaced.
-_UPSERT = f"""INSERT INTO episodes ({", ".join(_STORED)}) VALUES ({", ".join(f":{column}" for column in _STORED)})
-    ON CONFLICT (episode_id) DO UPDATE SET {", ".join(f"{column} = excluded.{column}" for column in _STORED)}
-    RETURNING id"""
-
 # Episodes of the same kind of chat, direct or not, without blocked people; of too many the newest.
-_SELECT = f"""SELECT e.title, e.episode_id, e.start, e.stop, e.began_at, e.ended_at, e.topic, e.summary, e.people,
-        e.tags, e.importance
+_SELECT = f"""SELECT e.title, {_EPISODE.of("e")}
     FROM episodes e JOIN titles t ON t.id = e.title JOIN places p ON p.id = e.place
     WHERE {{where}} AND t.direct = :direct AND e.stop > e.start AND NOT {_BLOCKED} ORDER BY e.id DESC LIMIT :most"""
 
@@ -201,21 +198,10 @@ def earliest_visible(database: Database, place: int) -> int:
 
 def insert_episode(database: Database, place: int, episode: Episode) -> None:
     """Store an episode in the row of its place; one with its id is replaced."""
-    ((row,),) = database.all(
-        _UPSERT,
-        episode_id=clean(episode.id),
-        place=place,
-        title=upsert_title(database, episode.place, place),
-        start=episode.start,
-        stop=episode.stop,
-        began_at=format_time(episode.began_at),
-        ended_at=format_time(episode.ended_at),
-        topic=clean(episode.topic),
-        summary=clean(episode.summary),
-        importance=episode.importance,
-        people=dumps(episode.people),
-        tags=dumps(tuple(map(clean, episode.tags))),
-    )
+    title = upsert_title(database, episode.place, place)
+    row = _EPISODE.encode(replace(episode, tags=tuple(map(clean, episode.tags))))
+    upsert_row(database, "episodes", "episode_id", place=place, title=title, **row)
+    ((row,),) = database.all("SELECT id FROM episodes WHERE episode_id = :name", name=clean(episode.id))
     service = episode.place.author_namespace
     people = {upsert_author(database, service, person) for person in episode.people}
     database.run("DELETE FROM episode_people WHERE episode = :row", row=row)
@@ -237,29 +223,10 @@ def _list(database: Database, place: Place, where: str, **named: Any) -> list[Ep
     identities = IdentityCache()
     direct = int(place.kind == "direct")
     rows = database.all(_SELECT.format(where=where), direct=direct, most=MAX_EPISODES, **named)
-    episodes = [_episode(identities.place(database, title), *row) for title, *row in rows]
+    episodes = [_EPISODE.decode(row, place=identities.place(database, title)) for title, *row in rows]
     firsts = {one: conversation_start(database, one) for one in {episode.place for episode in episodes}}
     found = [episode for episode in episodes if episode.start >= firsts[episode.place]]
     return sorted(found, key=lambda episode: (episode.place.thread or "", episode.start))
-
-
-def _episode(place: Place, name: str, start: int, stop: int, *rest: Any) -> Episode:
-    began_at, ended_at, topic, summary, people, tags, importance = rest
-    return validate(
-        Episode(
-            id=name,
-            place=place,
-            start=start,
-            stop=stop,
-            began_at=parse_time(began_at),
-            ended_at=parse_time(ended_at),
-            topic=topic,
-            summary=summary,
-            people=STRINGS.loads(people),
-            tags=STRINGS.loads(tags),
-            importance=importance,
-        )
-    )
 
 
 class SqlWindowPasts(Repository):
@@ -284,15 +251,7 @@ class SqlWindowPasts(Repository):
         forgotten = earliest_visible(database, row)
         if forgotten and seen.read <= forgotten:
             past = empty
-        database.run(
-            """INSERT INTO window_pasts (place, since, start, text, people)
-                VALUES (:place, :since, :start, :text, :people)""",
-            place=row,
-            since=past.since,
-            start=past.start,
-            text=clean(past.text),
-            people=dumps(past.people),
-        )
+        insert_row(database, "window_pasts", place=row, **_PAST.encode(past))
         old = "DELETE FROM window_pasts WHERE place = :place AND start < :oldest"
         database.run(old, place=row, oldest=past.start - PAST_RETENTION)
         return past

@@ -16,8 +16,8 @@ from tertulia.events import FactsLearned
 from tertulia.memory.values import Fact, FactRules, Scope, Subject, Summary, UnreadRange, check_fact, is_current
 from tertulia.messages import Message, Place
 from tertulia.store import cursors, episodes, events
-from tertulia.store.database import Database
-from tertulia.store.encoding import clean, validate, validate_id
+from tertulia.store.database import Database, upsert_row
+from tertulia.store.encoding import Columns, clean, validate_id
 from tertulia.store.fact_rows import (
     ALL_SOURCES_BLOCKED,
     SOURCES,
@@ -54,8 +54,10 @@ _EVIDENCE = """SELECT m.message_id, m.id, n.author, m.role FROM messages m JOIN 
     WHERE m.place = :place AND m.message_id IN (:sources) AND m.number >= :first AND m.deleted = 0 AND m.hidden = 0
         AND n.author NOT IN (SELECT author FROM blocked_authors)"""
 
+_STORED = Columns(Summary, "text facts digest made_at")
+
 # The summary of a person in a place, unless a fact has ceased to hold since, or one of its sources was blocked.
-_SUMMARY = f"""SELECT text, facts, digest, made_at FROM summaries s
+_SUMMARY = f"""SELECT {_STORED} FROM summaries s
     WHERE about = :about AND place = :place AND direct = :direct
     AND about NOT IN (SELECT author FROM blocked_authors) AND NOT EXISTS (
         SELECT 1 FROM facts f WHERE f.about = s.about AND f.superseded_by IS NULL
@@ -64,12 +66,6 @@ _SUMMARY = f"""SELECT text, facts, digest, made_at FROM summaries s
         SELECT 1 FROM {SOURCES} JOIN facts f ON f.id = c.fact JOIN blocked_authors b ON b.author = n.author
         WHERE f.about = s.about AND b.at >= s.made_at
     )"""
-
-# Stores the summary of a person for a place.
-_UPSERT_SUMMARY = """INSERT INTO summaries (about, place, direct, text, facts, digest, made_at)
-    VALUES (:about, :place, :direct, :text, :facts, :digest, :made_at)
-    ON CONFLICT (about, place, direct) DO UPDATE
-    SET text = excluded.text, facts = excluded.facts, digest = excluded.digest, made_at = excluded.made_at"""
 
 
 class SqlFacts(Repository):
@@ -178,28 +174,23 @@ class SqlFacts(Repository):
             direct=int(place.kind == "direct"),
             now=now.isoformat(),
         )
-        if row is None:
-            return None
-        text, facts, digest, made_at = row
-        made = datetime.fromisoformat(made_at)
-        return validate(Summary(subject=subject, place=place, text=text, facts=facts, digest=digest, made_at=made))
+        return None if row is None else _STORED.decode(row, subject=subject, place=place)
 
     @writing
     def summarise(self, database: Database, summary: Summary, *, made_of: Sequence[str] = ()) -> None:
         given = {clean(fact_id) for fact_id in made_of}
-        select = f"""SELECT count(*) FROM facts f
-            WHERE fact_id IN (:given) AND superseded_by IS NULL AND forgotten_at IS NULL AND NOT {ALL_SOURCES_BLOCKED}"""
+        select = f"""SELECT count(*) FROM facts f WHERE fact_id IN (:given)
+            AND superseded_by IS NULL AND forgotten_at IS NULL AND NOT {ALL_SOURCES_BLOCKED}"""
         if database.all(select, given=list(given)) != [(len(given),)]:
             return
-        database.run(
-            _UPSERT_SUMMARY,
+        upsert_row(
+            database,
+            "summaries",
+            "about, place, direct",
             about=upsert_author(database, summary.subject.platform, summary.subject.id),
             place=upsert_place(database, summary.place),
             direct=int(summary.place.kind == "direct"),
-            text=clean(summary.text),
-            facts=summary.facts,
-            digest=clean(summary.digest),
-            made_at=utc(summary.made_at).isoformat(),
+            **_STORED.encode(replace(summary, made_at=utc(summary.made_at))),
         )
 
 

@@ -16,7 +16,7 @@ from tertulia.memory.values import FactRules
 from tertulia.messages import Message, Place, Quote, placeholder_of
 from tertulia.parts import Media
 from tertulia.store import decisions, events, message_rows, places, search_index
-from tertulia.store.database import Database
+from tertulia.store.database import Database, insert_into, upsert_row
 from tertulia.store.encoding import PLACE, clean, dumps, format_time, parse_time, validate_id
 from tertulia.store.forget import retraction
 from tertulia.store.identities import (
@@ -45,9 +45,7 @@ CONTENT = (  # what an edit replaces
 ).split()
 _ALL = 2**63 - 1  # rows: no limit
 _FIXED = "place number message_id role own received_at".split()
-# stores a message
-INSERT_MESSAGE = f"""INSERT INTO messages ({", ".join(_FIXED + CONTENT)})
-    VALUES ({", ".join(f":{column}" for column in _FIXED + CONTENT)})"""
+INSERT_MESSAGE = insert_into("messages", *_FIXED, *CONTENT)
 # replaces the content of a message
 _REWRITE = f"UPDATE messages SET {', '.join(f'{column} = :{column}' for column in CONTENT)} WHERE id = :message"
 # counts a message in its place, unless it is there already
@@ -68,8 +66,9 @@ class SqlInbox(Repository):
 
     @writing
     def receive(self, database: Database, message: Message, *, at: datetime) -> bool:
+        row = MessageRow(message)
         require_ids(message)
-        return add(database, MessageRow(message), at, "waiting") is not None
+        return add(database, row, at, "waiting") is not None
 
     @writing
     def edit(self, database: Database, message: Message, *, at: datetime) -> bool:
@@ -313,7 +312,7 @@ def insert_own(database: Database, row: MessageRow, turns: str | None) -> int:
     if row_id is None:
         row_id = _claim_as_own(database, row, turns)
     if turns:
-        upsert_turns(database, row_id, turns)
+        upsert_row(database, "turns", "message", message=row_id, turns=turns)
     return row_id
 
 
@@ -330,13 +329,6 @@ def _claim_as_own(database: Database, row: MessageRow, turns: str | None) -> int
     database.run("UPDATE messages SET own = 1, role = 'model' WHERE id = :message", message=row_id)
     decisions.remove(database, row_id)
     return row_id
-
-
-def upsert_turns(database: Database, message: int, turns: str) -> None:
-    """Store what the agent did and said to write a message."""
-    upsert = """INSERT INTO turns (message, turns) VALUES (:message, :turns)
-        ON CONFLICT (message) DO UPDATE SET turns = excluded.turns"""
-    database.run(upsert, message=message, turns=turns)
 
 
 def waiting_places(database: Database) -> list[Place]:
@@ -403,8 +395,7 @@ def _find(database: Database, place: Place, message_id: str) -> tuple[int, Messa
 def insert_media(database: Database, row_id: int, medias: Iterable[Media]) -> None:
     """Store which media a message has, by their ids and by those of their files."""
     database.many(
-        """INSERT INTO media (message, unique_id, media_kind) VALUES (:message, :unique_id, :media_kind)
-            ON CONFLICT DO NOTHING""",
+        insert_into("media", "message", "unique_id", "media_kind") + " ON CONFLICT DO NOTHING",
         [
             {"message": row_id, "unique_id": clean(unique_id), "media_kind": clean(media.media_kind)}
             for media in medias

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from tertulia.messages import Message, Place, PlaceKey, Quote, Reply
 from tertulia.platform import Change, Commanded, Deleted, Edited, Reacted, Received
 from tertulia.store import episodes, usage
-from tertulia.store.database import Database
+from tertulia.store.database import Database, insert_row
 from tertulia.store.encoding import MESSAGE, PLACE, QUOTE, REPLY, STRINGS, TASK, clean, dumps, format_time, parse_time
 from tertulia.store.forget.retraction import strip_quotes
 from tertulia.store.identities import (
@@ -251,7 +251,7 @@ def _move(database: Database, row: int, old: Place, new: Place) -> None:
 
 
 def _add_alias(database: Database, key: str, row: int) -> None:
-    database.run("INSERT INTO place_aliases (place_key, place) VALUES (:key, :place)", key=key, place=row)
+    insert_row(database, "place_aliases", place_key=key, place=row)
 
 
 def migrated_places(database: Database) -> dict[PlaceKey, Place]:
