@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tertulia.memory.values import Episode, EpisodeCursor, WindowPast
 from tertulia.messages import Message, Place
 from tertulia.store.cursors import set_cursor
-from tertulia.store.database import Database, insert_row, upsert_row
+from tertulia.store.database import Database, Row, insert_row, upsert_row
 from tertulia.store.encoding import PLACE, STRINGS, Columns, clean
 from tertulia.store.identities import (
     IdentityCache,
@@ -29,13 +29,14 @@ _PAST = Columns(WindowPast, "since start text people")
 MAX_EPISODES = 1_000  # episodes of a place that are looked through, the newest
 
 _EPISODE = Columns(Episode, "id=episode_id start stop began_at ended_at topic summary importance people tags")
+_COLUMNS = f"e.title, {_EPISODE.of('e')}"
 
 # whether a blocked author took part in the episode *e*
 _BLOCKED = """EXISTS (SELECT 1 FROM episode_people w JOIN blocked_authors b ON b.author = w.author
     WHERE w.episode = e.id)"""
 
 # Episodes of the same kind of chat, direct or not, without blocked people; of too many the newest.
-_SELECT = f"""SELECT e.title, {_EPISODE.of("e")}
+_SELECT = f"""SELECT {_COLUMNS}
     FROM episodes e JOIN titles t ON t.id = e.title JOIN places p ON p.id = e.place
     WHERE {{where}} AND t.direct = :direct AND e.stop > e.start AND NOT {_BLOCKED} ORDER BY e.id DESC LIMIT :most"""
 
@@ -220,13 +221,25 @@ def _read_cursor(database: Database, place: Place) -> EpisodeCursor | None:
 
 def _list(database: Database, place: Place, where: str, **named: Any) -> list[Episode]:
     """Return the episodes that match *where*, without those of an earlier conversation, by thread and in order."""
-    identities = IdentityCache()
     direct = int(place.kind == "direct")
-    rows = database.all(_SELECT.format(where=where), direct=direct, most=MAX_EPISODES, **named)
-    episodes = [_EPISODE.decode(row, place=identities.place(database, title)) for title, *row in rows]
+    episodes = _decode(database, database.all(_SELECT.format(where=where), direct=direct, most=MAX_EPISODES, **named))
     firsts = {one: conversation_start(database, one) for one in {episode.place for episode in episodes}}
     found = [episode for episode in episodes if episode.start >= firsts[episode.place]]
     return sorted(found, key=lambda episode: (episode.place.thread or "", episode.start))
+
+
+def with_ids(database: Database, episode_ids: Sequence[str]) -> dict[str, Episode]:
+    """Return episodes by their ids; none with blocked people."""
+    select = f"SELECT {_COLUMNS} FROM episodes e WHERE e.episode_id IN (:ids) AND e.stop > e.start AND NOT {_BLOCKED}"
+    rows = database.all(select, ids=[clean(one) for one in episode_ids])
+    return {episode.id: episode for episode in _decode(database, rows)}
+
+
+def _decode(database: Database, rows: Sequence[Row]) -> list[Episode]:
+    """Decode rows of `_COLUMNS`."""
+    identities = IdentityCache()
+    identities.load(database, titles=[row[0] for row in rows])
+    return [_EPISODE.decode(row, place=identities.place(database, title)) for title, *row in rows]
 
 
 class SqlWindowPasts(Repository):
