@@ -93,7 +93,7 @@ class SqlPlaceSettings(Repository):
 
     @writing
     def clear(self, database: Database, place: Place, beginning: int, *, at: datetime) -> None:
-        """Begin the conversation with number *first*; later messages lose their quotes of earlier ones."""
+        """Begin the conversation with a message; later messages lose their quotes of those before it."""
         at = utc(at)
         row = upsert_place(database, place)
         update = "UPDATE places SET beginning = :first WHERE id = :place AND beginning < :first"
