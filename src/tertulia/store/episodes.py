@@ -40,7 +40,8 @@ _UPSERT = f"""INSERT INTO episodes ({", ".join(_STORED)}) VALUES ({", ".join(f":
 _SELECT = f"""SELECT e.title, e.episode_id, e.start, e.stop, e.began_at, e.ended_at, e.topic, e.summary, e.people,
         e.tags, e.importance
     FROM episodes e JOIN titles t ON t.id = e.title JOIN places p ON p.id = e.place
-    WHERE {{where}} AND t.direct = :direct AND e.stop > e.start AND NOT {_BLOCKED} ORDER BY e.id DESC LIMIT :most"""
+    WHERE {{where}} AND e.hidden = 0 AND t.direct = :direct AND e.stop > e.start AND NOT {_BLOCKED}
+    ORDER BY e.id DESC LIMIT :most"""
 
 # The places with messages that are in no episode, or with episodes of somebody who is blocked now.
 _PLACES = f"""SELECT t.body FROM places p LEFT JOIN reading_cursors l ON l.place = p.id
@@ -179,6 +180,17 @@ def remove_without(database: Database, author: int) -> None:
     pasts = database.all(_PASTS_OF, author=author)
     gone = [row for row, people, author_id in pasts if author_id not in STRINGS.loads(people)]
     database.run("DELETE FROM window_pasts WHERE id IN (:gone)", gone=gone)
+
+
+def hide(database: Database, episode_id: str) -> bool:
+    """Hide an episode from all that models are shown, with the summaries it may be in; return whether there is one."""
+    found = database.all(
+        "UPDATE episodes SET hidden = 1 WHERE episode_id = :episode_id RETURNING place, start",
+        episode_id=clean(episode_id),
+    )
+    for place, start in found:
+        database.run("DELETE FROM window_pasts WHERE place = :place AND start > :start", place=place, start=start)
+    return bool(found)
 
 
 def earliest_visible(database: Database, place: int) -> int:

@@ -45,7 +45,7 @@ TABLES = (
     "places titles authors names messages decisions message_parts message_changes turns media descriptions "
     "files media_files file_forms handles model_caches description_positions description_failures "
     "runs records tool_runs layers toolsets prompts prompt_layers outbox delivery_attempts tasks "
-    "calls usage cap_notices chats chat_entries blocked_authors owner_settings "
+    "calls usage cap_notices chats chat_entries blocked_authors owner_settings orders "
     "facts fact_sources proposals fact_exclusions summaries "
     "episodes episode_people recalled window_pasts reading_cursors reactions commands place_aliases "
     "hidden_sentences place_events"
