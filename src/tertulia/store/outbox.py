@@ -142,6 +142,11 @@ def as_row(outgoing: OutboxItem) -> OutboxRow:
     return outgoing, _ITEM.encode(outgoing) | {"text": clean(outgoing.reply.text)}
 
 
+def select_replies(database: Database, which: str, **values: Any) -> list[OutboxItem]:
+    """Return the replies that a clause selects."""
+    return [_ITEM.decode(row) for row in database.all(f"{_SELECT} {which}", **values)]
+
+
 def _require_ids(outgoing: OutboxItem) -> None:
     """Raise `InvalidValue` for an id that changes with the status and cannot be stored."""
     for what, one in (("reply", outgoing.id), ("message", outgoing.message_id), ("message", outgoing.edits)):

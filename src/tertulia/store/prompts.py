@@ -106,7 +106,7 @@ class PreparedPrompt(NamedTuple):
 
 
 class SqlPrompts(Repository):
-    """Implements `engine.store_protocols.PromptStore`."""
+    """Implements `run.journal.StoredPrompts`."""
 
     def __init__(
         self,

@@ -116,13 +116,13 @@ class SqlRuns(Repository):
 
     @reading
     def open(self, database: Database) -> Sequence[Run]:
-        return _runs(database, "WHERE r.status = 'open' ORDER BY r.id")
+        return select_runs(database, "WHERE r.status = 'open' ORDER BY r.id")
 
     @reading
     def unfinished(self, database: Database, place: Place) -> Sequence[Run]:
         unfinished = f"""WHERE r.place = :place AND (r.status = 'open' OR r.run_id IN (
             SELECT run_id FROM outbox WHERE place = :place AND {outbox.WAITING_ANSWER})) ORDER BY r.id"""
-        return _runs(database, unfinished, place=find_place(database, place))
+        return select_runs(database, unfinished, place=find_place(database, place))
 
     @reading
     def listed(
@@ -138,17 +138,18 @@ class SqlRuns(Repository):
         conditions = ["1 = 1", *["r.place = :place"] * (place is not None), *["r.status = 'failed'"] * failed]
         conditions += ["r.run_id IN (:ids)"] * (ids is not None)
         newest = f"WHERE {' AND '.join(conditions)} ORDER BY r.id DESC LIMIT :most"
-        return _runs(database, newest, place=place and find_place(database, place), ids=ids or (), most=most)[::-1]
+        return select_runs(database, newest, place=place and find_place(database, place), ids=ids or (), most=most)[
+            ::-1
+        ]
 
     @reading
     def failed(self, database: Database, place: Place, targets: Sequence[str]) -> Sequence[Run]:
         """Return the runs of a place that failed or were stopped, and whose targets are these messages."""
         failed = "WHERE r.status = 'failed' AND r.place = :place AND r.target IN (:targets)"
-        return _runs(database, failed, place=find_place(database, place), targets=list(targets))
+        return select_runs(database, failed, place=find_place(database, place), targets=list(targets))
 
     @reading
     def recalled(self, database: Database, run_id: str) -> Sequence[RecalledThing]:
-        """Return what the first prompt of a run shows from memory, as far as that is still stored."""
         select = """SELECT f.fact_id, m.message_id, t.body, e.episode_id, r.score, r.why FROM recalled r
             LEFT JOIN facts f ON f.id = r.fact LEFT JOIN episodes e ON e.id = r.episode
             LEFT JOIN messages m ON m.id = r.message LEFT JOIN titles t ON t.id = m.title
@@ -215,19 +216,18 @@ class SqlRuns(Repository):
 
     @reading
     def journal(self, database: Database, run_id: str) -> Journal | None:
-        found = _runs(database, "WHERE r.run_id = :run_id", run_id=run_id)
+        found = select_runs(database, "WHERE r.run_id = :run_id", run_id=run_id)
         if not found:
             return None
         asked = last_prompt(database, run_id)
         records = database.all(f"SELECT step, {_RECORD} FROM records WHERE run_id = :run ORDER BY id", run=run_id)
-        tools = database.all(f"SELECT {_TOOL} FROM tool_runs WHERE run_id = :run ORDER BY step, number", run=run_id)
         tried = f"SELECT {_FALLBACK} FROM prompts WHERE run_id = :run AND fallback IS NOT NULL ORDER BY id"
         return Journal(
             run=found[0],
             prompt=asked[1] if asked else None,
             step=asked[0] if asked else 0,
             records=tuple((step, _RECORD.decode(columns)) for step, *columns in records),
-            tools=tuple(_TOOL.decode(row) for row in tools),
+            tools=tuple(select_tools(database, [run_id]).get(run_id, ())),
             tried=tuple(_FALLBACK.decode(row) for row in database.all(tried, run=run_id)),
         )
 
@@ -358,10 +358,19 @@ def _row_of(database: Database, run: Run) -> dict[str, Any]:
     return {**_RUN.encode(run), "place": place, "title": upsert_title(database, run.place, place)}
 
 
-def _runs(database: Database, which: str, **values: Any) -> list[Run]:
+def select_runs(database: Database, which: str, **values: Any) -> list[Run]:
     """Return the runs that a clause selects."""
     rows = database.all(f"{_SELECT} {which}", **values)
     return [_RUN.decode(columns, place=PLACE.loads(place)) for place, *columns in rows]
+
+
+def select_tools(database: Database, run_ids: Sequence[str]) -> dict[str, list[ToolRun]]:
+    """Return the tool runs of runs, by the ids of these."""
+    select = f"SELECT run_id, {_TOOL} FROM tool_runs WHERE run_id IN (:runs) ORDER BY run_id, step, number"
+    found: dict[str, list[ToolRun]] = {}
+    for run_id, *columns in database.all(select, runs=list(run_ids)):
+        found.setdefault(run_id, []).append(_TOOL.decode(columns))
+    return found
 
 
 def _add_recalled(database: Database, run_id: str, recalled: Iterable[RecalledThing]) -> None:

@@ -27,6 +27,7 @@ from tertulia.store.forget import person
 from tertulia.store.forget.person import SqlForgets
 from tertulia.store.imports import SqlImports
 from tertulia.store.index_reader import SqlIndexReader
+from tertulia.store.inspection import SqlInspection
 from tertulia.store.log import LogCache, SqlLog
 from tertulia.store.media_files import SqlMedia
 from tertulia.store.media_folder import copy_folder, find_folder, open_folder, refuse_existing, remove_unfinished
@@ -96,11 +97,12 @@ class Store(CheckedCalls):
         self.cursors = SqlCursors(self.writer, self.reader)
         self.episodes = SqlEpisodes(self.writer, self.reader)
         self.window_pasts = SqlWindowPasts(self.writer, self.reader)
-        self.index_reader = SqlIndexReader(self.reader)
+        self.index_reader = SqlIndexReader(self.writer, self.reader)
         self.index_writer = SqlIndexWriter(self.writer, self.reader)
         self.media = SqlMedia(self.writer, self.reader, folder, beside=beside)
         self.descriptions = SqlDescriptions(self.writer, self.reader, is_forgotten=self.media.is_forgotten)
         self.usage = SqlUsage(self.writer, self.reader)
+        self.inspection = SqlInspection(self.writer, self.reader)
         self.model_caches = SqlModelCaches(self.writer, self.reader, durable=path != MEMORY)
         self.imports = SqlImports(self.writer, self.reader, rules, moved=self._clear_caches)
         self.chats = SqlChats(self.writer, self.reader, self.prompts)
