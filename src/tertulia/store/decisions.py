@@ -116,6 +116,13 @@ def read(database: Database, messages: Sequence[int]) -> dict[int, tuple[Decisio
     return found
 
 
+def of_messages(database: Database, place: Place, message_ids: Sequence[str]) -> dict[str, tuple[Decision, ...]]:
+    """Return the decisions about messages by the ids of these."""
+    select = "SELECT id, message_id FROM messages WHERE place = :place AND message_id IN (:message_ids) AND own = 0"
+    rows = dict[int, str](database.all(select, place=find_place(database, place), message_ids=list(message_ids)))
+    return {rows[row]: made for row, made in read(database, list(rows)).items() if made}
+
+
 def decode(row: Row) -> Decision:
     """Decode a row of agent, reason, address, edited, run and time."""
     agent, reason, address, edited, run_id, at = row

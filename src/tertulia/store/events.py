@@ -4,7 +4,7 @@ The table has no index but its sequence, which is the cursor. So an event is app
 its place is, and a commit for many places writes one page of events. An index by place cost a page for each place.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -12,12 +12,13 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from tertulia.engine.store_protocols import EventPosition
 from tertulia.errors import InvalidValue, TertuliaError
-from tertulia.events import DurableEvent
+from tertulia.events import DurableEvent, PlaceChanged
 from tertulia.messages import Place
 from tertulia.store.database import Database
 from tertulia.store.encoding import ANY, PLACE, dumps, format_time
-from tertulia.store.identities import find_place, upsert_place
+from tertulia.store.identities import conversation_start_column, find_place, read_place, upsert_place
 from tertulia.store.threads import Repository, WriterThread
 
 MAX_EVENTS = 200_000  # of all places; the older ones are removed. A reader of one place reads past those of the others
@@ -67,9 +68,21 @@ class SqlEvents(Repository):
 
     async def last(self) -> str:
         """Return the cursor of the newest event."""
-        select = "SELECT max(id) FROM place_events"
-        newest = await self._reader.run(lambda database: database.one(select))
-        return str(newest[0] or 0 if newest else 0)
+        return await self._reader.run(_last)
+
+    async def position(self, place: Place) -> EventPosition:
+        return await self._reader.run(lambda database: _position(database, place))
+
+
+def _last(database: Database) -> str:
+    newest = database.one("SELECT max(id) FROM place_events")
+    return str(newest[0] or 0 if newest else 0)
+
+
+def _position(database: Database, place: Place) -> EventPosition:
+    columns = f"events, messages, {conversation_start_column(place)}"
+    number, count, beginning = read_place(database, place, columns) or (0, 0, 0)
+    return EventPosition(cursor=_last(database), number=number, count=count, beginning=beginning)
 
 
 def add(
@@ -87,6 +100,14 @@ def add(
         if row % CLEANUP_INTERVAL == 0:
             database.run("DELETE FROM place_events WHERE id <= :last", last=row - MAX_EVENTS)
         database.events.append(replace(event, at=at, number=following, cursor=str(row)))
+
+
+def add_place_changes(database: Database, places: Iterable[int], *, at: datetime | None = None) -> None:
+    """Store that what is stored of places, by their rows, changed as a whole."""
+    select = """SELECT t.body FROM places p JOIN titles t ON t.id = (SELECT max(id) FROM titles WHERE place = p.id)
+        WHERE p.id IN (:places) ORDER BY p.id"""
+    for (place,) in database.all(select, places=list(places)):
+        add(database, PlaceChanged(place=PLACE.loads(place)), at=at)
 
 
 def _count(database: Database, place: Place, more: int) -> tuple[int, int]:

@@ -23,8 +23,10 @@ from tertulia.store.fact_rows import (
     ALL_SOURCES_BLOCKED,
     SOURCES,
     VISIBLE,
+    add_fact_changes,
     facts_with_ids,
     find_subject,
+    rows_of_facts,
     select_facts,
     upsert_facts,
 )
@@ -98,8 +100,10 @@ class SqlFacts(Repository):
         now = utc(at or datetime.now(UTC))
         return await self._reader.run(lambda database: _visible(database, subject, place, asked_by, now, limit))
 
-    async def listed(self, subject: Subject | None = None, place: Place | None = None) -> Sequence[Fact]:
-        return await self._reader.run(lambda database: _list(database, subject, place))
+    async def listed(
+        self, subject: Subject | None = None, place: Place | None = None, *, most: int | None = None
+    ) -> Sequence[Fact]:
+        return await self._reader.run(lambda database: _list(database, subject, place, most))
 
     async def get(self, fact_id: str) -> Fact | None:
         return await self._reader.run(lambda database: facts_with_ids(database, [fact_id]).get(fact_id))
@@ -155,13 +159,14 @@ def _visible(
     )
 
 
-def _list(database: Database, subject: Subject | None, place: Place | None) -> list[Fact]:
+def _list(database: Database, subject: Subject | None, place: Place | None, most: int | None) -> list[Fact]:
     wanted = {
         **({} if subject is None else {"about": find_subject(database, subject)}),
         **({} if place is None else {"place": find_place(database, place)}),
     }
     where = " AND ".join(["f.id > 0", *(f"f.{name} = :{name}" for name in wanted)])
-    return select_facts(database, where, "f.id", **wanted)
+    newest = select_facts(database, where, "f.id DESC LIMIT :most", **wanted, most=_ALL if most is None else most)
+    return newest[::-1]
 
 
 def _source_messages(database: Database, fact_id: str) -> list[Message]:
@@ -220,6 +225,7 @@ def learn_about(database: Database, facts: Sequence[Fact], rules: FactRules) -> 
     merged = rules.merge_facts(known.values(), [fact for fact in facts if fact.id not in others])
     changed = [fact for fact in merged if known.get(fact.id) != fact]
     upsert_facts(database, changed, rules)
+    add_fact_changes(database, rows_of_facts(database, [fact.id for fact in changed if fact.id in known]))
     if any(fact.superseded_by and fact.id in known for fact in changed):
         retraction.remove_summaries(database, [about] if about else [])
     here: dict[int, list[Fact]] = {place: [] for place in places}
@@ -227,7 +233,7 @@ def learn_about(database: Database, facts: Sequence[Fact], rules: FactRules) -> 
         here.setdefault(upsert_place(database, fact.place), []).append(fact)
     dropped = [fact.id for place in places for fact in rules.facts_to_drop(here[place])]
     if dropped:
-        rows = [row for (row,) in database.all("SELECT id FROM facts WHERE fact_id IN (:ids)", ids=dropped)]
+        rows = rows_of_facts(database, dropped)
         retraction.remove(database, retraction.with_superseded(database, rows), rules)
     now = facts_with_ids(database, [fact.id for fact in changed])
     return [now[fact.id] for fact in changed if fact.id in now]

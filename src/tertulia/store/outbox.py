@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from tertulia.engine.store_protocols import DeliveryAttempt, OutboxItem, SendStatus
 from tertulia.errors import InvalidValue
 from tertulia.events import DurableEvent, ReplyDoubtful, ReplyDropped, ReplyQueued, ReplyRefused, ReplySent
+from tertulia.messages import Place
 from tertulia.store import events, own_messages
 from tertulia.store.database import Database, Row
 from tertulia.store.encoding import (
@@ -22,7 +23,7 @@ from tertulia.store.encoding import (
     validate,
     validate_id,
 )
-from tertulia.store.identities import upsert_place
+from tertulia.store.identities import find_place, upsert_place
 from tertulia.store.threads import Repository
 
 _NAMES = """outgoing_id, run_id, task_id, kind, status, attempts, made_at, sent_at, message_id, why, author,
@@ -73,6 +74,11 @@ class SqlOutbox(Repository):
 
     async def listed(self, *statuses: SendStatus) -> Sequence[OutboxItem]:
         return await self._reader.run(lambda database: listed(database, statuses))
+
+    async def of_place(
+        self, place: Place, *, ids: Sequence[str] | None = None, most: int
+    ) -> Sequence[tuple[int, OutboxItem]]:
+        return await self._reader.run(lambda database: _of_place(database, place, ids, most))
 
     async def attempts(self, *outgoing_ids: str) -> Mapping[str, Sequence[DeliveryAttempt]]:
         return await self._reader.run(lambda database: _attempts(database, outgoing_ids))
@@ -274,8 +280,11 @@ def decide(database: Database, outgoing_id: str, status: NewStatus, why: str) ->
         if status == "dropped":
             _end_dropped(database, decided)
             _drop_rest(database, decided)
-        elif event := _event(decided):
-            events.add(database, event)
+        else:
+            queued = ReplyQueued(
+                place=stored.reply.place, run_id=stored.run, delivery_id=stored.id, delivery_kind=stored.kind
+            )
+            events.add(database, queued)
         return decided
     what = "sent again" if status == "waiting" else "dropped"
     raise InvalidValue(f"reply {outgoing_id!r} is {stored.status}; only one that is {one} or {other} can be {what}")
@@ -329,6 +338,14 @@ def listed(database: Database, statuses: Sequence[SendStatus]) -> list[OutboxIte
     chosen = statuses or get_args(SendStatus)
     rows = database.all(f"{_SELECT} WHERE status IN (:statuses) ORDER BY id", statuses=list(chosen))
     return [_decode(row) for row in rows]
+
+
+def _of_place(database: Database, place: Place, ids: Sequence[str] | None, most: int) -> list[tuple[int, OutboxItem]]:
+    which = "" if ids is None else "AND outgoing_id IN (:ids)"
+    select = f"""SELECT id, {_NAMES} FROM outbox WHERE place = :place AND kind <> 'draft' {which}
+        ORDER BY id DESC LIMIT :most"""
+    rows = database.all(select, place=find_place(database, place), ids=list(ids or ()), most=most)
+    return [(order, _decode(tuple(row))) for order, *row in reversed(rows)]
 
 
 def to_retry(database: Database) -> list[OutboxItem]:

@@ -21,7 +21,7 @@ from tertulia.errors import InvalidValue
 from tertulia.events import DurableEvent, FallbackTried, PromptSent, RunEnded, RunStarted, ToolFinished, ToolStarted
 from tertulia.messages import Place
 from tertulia.models.calls import Call
-from tertulia.run.journal import FallbackStep, Journal, Run, ToolRun
+from tertulia.run.journal import FallbackStep, Journal, Run, RunProgress, StepProgress, ToolRun
 from tertulia.store import decisions, events, outbox, prompts, tasks, usage
 from tertulia.store.database import Database
 from tertulia.store.encoding import (
@@ -47,8 +47,9 @@ from tertulia.tasks.task import PlanRules, Policy, Task, cancels_sends
 from tertulia.turns import Prompt, Record
 
 # Runs with their places; what is asked of them follows.
-_SELECT = """SELECT r.run_id, r.target, r.message_ids, r.began_at, r.horizon, r.model, r.profile, r.status, r.ended_at,
+_COLUMNS = """r.run_id, r.target, r.message_ids, r.began_at, r.horizon, r.model, r.profile, r.status, r.ended_at,
     r.why, r.seconds, r.resumes, t.body FROM runs r JOIN titles t ON t.id = r.title"""
+_SELECT = f"SELECT {_COLUMNS}"
 
 # A new run, unless it was begun before.
 _INSERT = """INSERT INTO runs (run_id, place, title, target, message_ids, began_at, horizon, model, profile, status,
@@ -217,6 +218,9 @@ class SqlRuns(Repository):
 
     async def journal(self, run_id: str) -> Journal | None:
         return await self._reader.run(lambda database: _read_journal(database, run_id))
+
+    async def progress(self, place: Place, *, ids: Sequence[str] | None = None, most: int) -> Sequence[RunProgress]:
+        return await self._reader.run(lambda database: _progress(database, place, ids, most))
 
     async def end(self, run: Run, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
         _validate_ids(run)
@@ -402,6 +406,19 @@ def _decode_run(row: tuple[Any, ...]) -> Run:
     )
 
 
+def _progress(database: Database, place: Place, ids: Sequence[str] | None, most: int) -> list[RunProgress]:
+    which = "" if ids is None else "AND r.run_id IN (:ids)"
+    select = f"SELECT r.id, {_COLUMNS} WHERE r.place = :place {which} ORDER BY r.id DESC LIMIT :most"
+    rows = database.all(select, place=find_place(database, place), ids=list(ids or ()), most=most)[::-1]
+    runs = {order: _decode_run(tuple(row)) for order, *row in rows}
+    found = [run.id for run in runs.values()]
+    steps, tools = _read_steps(database, found), _read_tools(database, found)
+    return [
+        RunProgress(order=order, run=run, steps=tuple(steps.get(run.id, ())), tools=tuple(tools.get(run.id, ())))
+        for order, run in runs.items()
+    ]
+
+
 def _listed(database: Database, place: Place | None, failed: bool, ids: Sequence[str] | None, most: int) -> list[Run]:
     conditions, values = [], dict[str, Any]()
     if place is not None:
@@ -455,7 +472,7 @@ def _read_journal(database: Database, run_id: str) -> Journal | None:
         prompt=asked[1] if asked else None,
         step=asked[0] if asked else 0,
         records=tuple(_read_records(database, run_id)),
-        tools=tuple(_read_tools(database, run_id)),
+        tools=tuple(_read_tools(database, [run_id]).get(run_id, ())),
         tried=tuple(_read_fallbacks(database, run_id)),
     )
 
@@ -482,23 +499,39 @@ def _read_records(database: Database, run_id: str) -> list[tuple[int, Record]]:
 def _read_fallbacks(database: Database, run_id: str) -> list[FallbackStep]:
     select = """SELECT step, fallback, why, model FROM prompts WHERE run_id = :run_id AND fallback IS NOT NULL
         ORDER BY id"""
-    rows = database.all(select, run_id=run_id)
-    return [validate(FallbackStep(step=step, fallback=name, why=why, model=model)) for step, name, why, model in rows]
+    return [_decode_fallback(row) for row in database.all(select, run_id=run_id)]
 
 
-def _read_tools(database: Database, run_id: str) -> list[ToolRun]:
-    select = """SELECT step, number, call, began_at, result, ended_at FROM tool_runs WHERE run_id = :run_id
-        ORDER BY step, number"""
-    return [
-        validate(
-            ToolRun(
-                step=step,
-                number=number,
-                call=CALL.loads(call),
-                began_at=datetime.fromisoformat(began_at),
-                result=None if result is None else RESULT.loads(result),
-                ended_at=parse_time(ended_at),
-            )
+def _decode_fallback(row: tuple[Any, ...]) -> FallbackStep:
+    step, name, why, model = row
+    return validate(FallbackStep(step=step, fallback=name, why=why, model=model))
+
+
+def _read_steps(database: Database, run_ids: Sequence[str]) -> dict[str, list[StepProgress]]:
+    """Return the steps of runs by the ids of these; of a step that was asked twice the last prompt."""
+    select = """SELECT run_id, at, step, fallback, why, model FROM prompts WHERE run_id IN (:run_ids) ORDER BY id"""
+    found: dict[str, dict[int, StepProgress]] = {}
+    for run_id, at, *row in database.all(select, run_ids=run_ids):
+        step, fallback, _, model = row
+        tried = None if fallback is None else _decode_fallback(tuple(row))
+        asked = StepProgress(step=step, at=datetime.fromisoformat(at), model=model, tried=tried)
+        found.setdefault(run_id, {})[step] = validate(asked)
+    return {run_id: list(steps.values()) for run_id, steps in found.items()}
+
+
+def _read_tools(database: Database, run_ids: Sequence[str]) -> dict[str, list[ToolRun]]:
+    """Return the tool runs of runs by the ids of these."""
+    select = """SELECT run_id, step, number, call, began_at, result, ended_at FROM tool_runs
+        WHERE run_id IN (:run_ids) ORDER BY run_id, step, number"""
+    found: dict[str, list[ToolRun]] = {}
+    for run_id, step, number, call, began_at, result, ended_at in database.all(select, run_ids=run_ids):
+        tool = ToolRun(
+            step=step,
+            number=number,
+            call=CALL.loads(call),
+            began_at=datetime.fromisoformat(began_at),
+            result=None if result is None else RESULT.loads(result),
+            ended_at=parse_time(ended_at),
         )
-        for step, number, call, began_at, result, ended_at in database.all(select, run_id=run_id)
-    ]
+        found.setdefault(run_id, []).append(validate(tool))
+    return found

@@ -26,10 +26,10 @@ from tertulia.memory.values import (
     Withdrawal,
 )
 from tertulia.messages import Reply
-from tertulia.store import chats, cursors, decisions, tasks
+from tertulia.store import chats, cursors, decisions, events, tasks
 from tertulia.store.database import Database
 from tertulia.store.encoding import REPLY, STRINGS, TASK, dumps
-from tertulia.store.fact_rows import SAID_IN_GROUP
+from tertulia.store.fact_rows import SAID_IN_GROUP, add_fact_changes
 from tertulia.store.forget import removal, retraction
 from tertulia.store.model_caches import drop_caches
 from tertulia.store.prompts import layer_contents
@@ -215,6 +215,7 @@ class Forgetting:
 def mark(database: Database, facts: Sequence[int], at: datetime) -> None:
     """Mark facts as forgotten: from now on they are in no read, and nothing that was said before teaches them."""
     people = {about for (about,) in database.all(_MARK, facts=facts, at=at.isoformat())}
+    add_fact_changes(database, facts, at=at)
     cursors.exclude_facts(database, facts)
     retraction.remove_summaries(database, people)
 
@@ -402,9 +403,10 @@ def _read_open_runs(database: Database, places: Sequence[int]) -> Iterator[OpenR
 
 def _withdraw(database: Database, found: Withdrawal, plans: PlanRules) -> None:
     """Empty unsent replies, cancel tasks and withdraw runs."""
-    rows = database.all("SELECT id, reply FROM outbox WHERE id IN (:replies)", replies=found.replies)
-    empty = [(row, Reply(place=REPLY.loads(reply).place, text="")) for row, reply in rows]
+    rows = database.all("SELECT id, place, reply FROM outbox WHERE id IN (:replies)", replies=found.replies)
+    empty = [(row, Reply(place=REPLY.loads(reply).place, text="")) for row, _, reply in rows]
     database.many(_EMPTY_REPLY, [{"row": row, "reply": dumps(reply), "why": REASON} for row, reply in empty])
+    events.add_place_changes(database, {place for _, place, _ in rows})
     database.run("UPDATE outbox SET turns = '[]' WHERE id IN (:turns)", turns=found.turns)
     bodies = database.all("SELECT body FROM tasks WHERE task_id IN (:tasks)", tasks=found.tasks)
     cancelled = [replace(TASK.loads(body), args={}, status="cancelled", why=REASON) for (body,) in bodies]

@@ -17,7 +17,7 @@ from tertulia.memory.forget import Key, Plan
 from tertulia.memory.values import FactRules
 from tertulia.messages import Author, Quote, Reply
 from tertulia.run.chat_values import place_of_chat
-from tertulia.store import chats, decisions, file_garbage, message_rows, prompts, search_index, tasks
+from tertulia.store import chats, decisions, events, file_garbage, message_rows, prompts, search_index, tasks
 from tertulia.store.database import Database
 from tertulia.store.encoding import LEFT_OUT, MESSAGE, PLACE, QUOTE, REPLY, TASK, JsonType, clean, dumps
 from tertulia.store.forget import retraction
@@ -125,8 +125,10 @@ def _cancelled(task: Any) -> Any:
 
 
 def _empty_replies(database: Database, keys: Sequence[Key], work: Work) -> None:
-    for row, reply in database.all("SELECT id, reply FROM outbox WHERE id IN (:rows)", rows=_ids(keys)):
+    found = database.all("SELECT id, place, reply FROM outbox WHERE id IN (:rows)", rows=_ids(keys))
+    for row, _, reply in found:
         empty_reply(database, row, REPLY.loads(reply), REASON)
+    events.add_place_changes(database, {place for _, place, _ in found})
 
 
 def empty_reply(database: Database, row: int, reply: Reply, why: str) -> None:
@@ -188,7 +190,8 @@ def remove_runs(database: Database, runs: Collection[str]) -> None:
     for table in _OF_RUNS:
         database.run(f"DELETE FROM {table} WHERE run_id IN (:runs)", runs=runs)
     prompts.remove_prompts(database, list(runs), None)
-    database.run("UPDATE runs SET why = '', forgotten = 1 WHERE run_id IN (:runs)", runs=runs)
+    update = "UPDATE runs SET why = '', forgotten = 1 WHERE run_id IN (:runs) RETURNING place"
+    events.add_place_changes(database, {place for (place,) in database.all(update, runs=runs)})
 
 
 def _empty_forwards(database: Database, keys: Sequence[Key], work: Work) -> None:

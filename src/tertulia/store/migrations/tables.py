@@ -344,6 +344,7 @@ RUNS = (
         PRIMARY KEY (outgoing_id, number)
     ) {BY_KEY}""",
     "CREATE INDEX outbox_by_status ON outbox (status, id)",
+    "CREATE INDEX outbox_by_place ON outbox (place)",
     "CREATE INDEX outbox_by_reply ON outbox (reply_id, part) WHERE reply_id IS NOT NULL",
     "CREATE INDEX outbox_drafts ON outbox (run_id) WHERE kind = 'draft'",
     "CREATE INDEX outbox_purposes ON outbox (run_id, purpose) WHERE purpose IS NOT NULL",
