@@ -14,7 +14,7 @@ from tertulia.context.gather import ContextOptions
 from tertulia.engine.event_stream import MAX_QUEUE, EventStream
 from tertulia.engine.limits import Limits
 from tertulia.engine.memory import Memory
-from tertulia.engine.store_protocols import EventPosition, OutboxItem
+from tertulia.engine.store_protocols import OutboxItem
 from tertulia.engine.task_worker import TaskHandler
 from tertulia.errors import InvalidValue, KeyRefused, ModelUnavailable, SendRefused
 from tertulia.events import (
@@ -40,7 +40,7 @@ from tertulia.events import (
     ToolStarted,
     Waiting,
 )
-from tertulia.messages import Place, Reply
+from tertulia.messages import Reply
 from tertulia.models import Scripted
 from tertulia.models.base import Response
 from tertulia.parts import Media, Part, Text, ToolCall
@@ -432,9 +432,6 @@ class OpaqueEvents:
 
     async def last(self) -> str:
         return "x"
-
-    async def position(self, place: Place) -> EventPosition:
-        return EventPosition(cursor="x", number=1, count=1, beginning=0)
 
     async def read(self, *, after: str, **_: Any) -> list[DurableEvent]:
         if after:

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from engine.engines import DIRECT, said
-from tertulia.engine.view import Change, LiveAnswer, Update, View, ViewMessage, nothing, reduce, whole
+from tertulia.engine.view import LiveAnswer, View, ViewChange, ViewMessage, ViewUpdate, nothing, reduce, whole
 from tertulia.events import (
     AnswerSoFar,
     Delta,
@@ -29,8 +29,8 @@ RUN = Run(id="r", place=DIRECT, target="1", taken=("1",), began_at=NOON, horizon
 ANSWERING = View(place=DIRECT, event=3, cursor="3", runs=(RunProgress(order=1, run=RUN),))
 
 
-def stored(event: int, **changes: Any) -> Change:
-    return Change(**{"event": event, "count": 1, "beginning": 0, **changes})
+def stored(event: int, **changes: Any) -> ViewChange:
+    return ViewChange(**{"event": event, "count": 1, "beginning": 0, **changes})
 
 
 def numbered(*numbers: int) -> tuple[ViewMessage, ...]:
@@ -59,7 +59,7 @@ def test_a_stored_value_takes_the_place_of_the_one_with_its_key() -> None:
 
     new = (edited, *numbered(2))
     assert update.view == replace(view, event=1, cursor="1", count=3, messages=(edited, *numbered(1, 2)))
-    assert update.change == Change(event=1, count=3, beginning=0, messages=new)
+    assert update.change == ViewChange(event=1, count=3, beginning=0, messages=new)
 
 
 def test_only_the_newest_messages_are_shown() -> None:
@@ -73,7 +73,7 @@ def test_only_the_newest_messages_are_shown() -> None:
 def test_an_event_that_the_view_has_changes_nothing() -> None:
     event = received(3)
 
-    assert reduce(ANSWERING, event, stored(3, messages=numbered(0))) == Update(
+    assert reduce(ANSWERING, event, stored(3, messages=numbered(0))) == ViewUpdate(
         view=ANSWERING, change=nothing(ANSWERING), event=event
     )
 

@@ -28,7 +28,7 @@ from tertulia.engine.platform_runner import (
 from tertulia.engine.run_executor import as_models
 from tertulia.engine.store_protocols import OutboxItem, StoreProtocol
 from tertulia.engine.task_worker import TaskHandler
-from tertulia.engine.view import MOST, Update, View
+from tertulia.engine.view import MOST, View, ViewUpdate
 from tertulia.engine.view_reader import ViewReader, view_updates
 from tertulia.errors import InvalidValue, TertuliaError, reason_of, seconds_to_wait
 from tertulia.events import Event, MemoryBehind, RunFailed
@@ -226,7 +226,7 @@ class Engine:
                 _require_types(given, kind)
         return self._parts.events.read(place=place, run_id=run, after=after)
 
-    def view(self, place: Place, *, after: View | None = None, most: int = MOST) -> AsyncIterator[Update]:
+    def view(self, place: Place, *, after: View | None = None, most: int = MOST) -> AsyncIterator[ViewUpdate]:
         """Yield the conversation of a place as it stands, then with each event; *after* a view, only with each event.
 
         A view has the newest *most* messages, runs, deliveries and facts, and the text that streams.
@@ -253,6 +253,11 @@ class Engine:
                 await run_platforms(inboxes, until=stopped, sleep=self._parts.sleep)
             finally:
                 await self.close()
+
+    @property
+    def store(self) -> StoreProtocol:
+        """The store of the engine."""
+        return self._parts.store
 
     @property
     def platforms(self) -> Mapping[str, Platform]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 
@@ -20,9 +20,12 @@ from tertulia.memory.values import Cursors, Episodes, Fact, Facts, IndexReader, 
 from tertulia.messages import Author, Message, Place, PlaceKey, Reply
 from tertulia.models.gemini.cache_values import CacheStore
 from tertulia.platform import Change, DeliveryKind, Update
-from tertulia.run.journal import Journal, JournalStore, PromptStore, Run, RunProgress
+from tertulia.run.journal import Journal, JournalStore, Run, StoredPrompts
 from tertulia.tasks.task import REPEATABLE, Policy, Task, cancels_sends
 from tertulia.turns import Prompt, Turn
+
+if TYPE_CHECKING:
+    from tertulia.engine.inspection import InspectionStore
 
 SettingValue = Mapping[str, str | int | float]  # fields of the persona or of the limits
 SendStatus = Literal[
@@ -112,15 +115,6 @@ class PromptOutdated(InvalidValue):
     """The prompt of a run shows text that was edited, deleted or forgotten since. The run starts over."""
 
 
-class EventPosition(Struct, frozen=True, kw_only=True):
-    """How far the events have come, and the place with them, in one read."""
-
-    cursor: str  # of the newest event of all places
-    number: int  # of the newest event of the place
-    count: int  # of all messages of the place
-    beginning: int  # see `PlaceSettings.beginning`
-
-
 class InboxStore(Protocol):
     async def receive(self, message: Message, *, at: datetime) -> bool:
         """Store a message; return whether it is new. A duplicate changes nothing."""
@@ -156,10 +150,6 @@ class InboxStore(Protocol):
         Return False, and store nothing, where the place has other *changes* than they were read with: one of them may
         have been edited since.
         """
-        ...
-
-    async def decisions(self, place: Place, message_ids: Sequence[str]) -> Mapping[str, tuple[Decision, ...]]:
-        """Return the decisions about messages by the ids of these; nothing about those that have none."""
         ...
 
     async def decided(
@@ -225,8 +215,6 @@ class EventStore(Protocol):
         """Return the cursor of the newest event."""
         ...
 
-    async def position(self, place: Place) -> EventPosition: ...
-
 
 class RunStore(JournalStore, Protocol):
     """Runs: begin, resume, end, and the journal between."""
@@ -265,8 +253,8 @@ class RunStore(JournalStore, Protocol):
 
     async def journal(self, run_id: str) -> Journal | None: ...
 
-    async def progress(self, place: Place, *, ids: Sequence[str] | None = None, most: int) -> Sequence[RunProgress]:
-        """Return how far the newest runs of a place have come, or those with these ids; the oldest first."""
+    async def recalled(self, run_id: str) -> Sequence[RecalledThing]:
+        """Return what the first prompt of a run shows from memory, as far as that is still stored."""
         ...
 
     async def end(self, run: Run, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
@@ -307,15 +295,6 @@ class OutboxStore(Protocol):
         ...
 
     async def listed(self, *statuses: SendStatus) -> Sequence[OutboxItem]: ...
-
-    async def of_place(
-        self, place: Place, *, ids: Sequence[str] | None = None, most: int
-    ) -> Sequence[tuple[int, OutboxItem]]:
-        """Return the newest replies to a place without drafts, or those with these ids; the oldest first.
-
-        Each has a number, which is greater for those that were stored later.
-        """
-        ...
 
     async def to_retry(self) -> Sequence[OutboxItem]:
         """Return the replies that wait after a failed attempt, the oldest first."""
@@ -476,7 +455,7 @@ class StoreProtocol(Protocol):
     @property
     def runs(self) -> RunStore: ...
     @property
-    def prompts(self) -> PromptStore: ...
+    def prompts(self) -> StoredPrompts: ...
     @property
     def outbox(self) -> OutboxStore: ...
     @property
@@ -505,6 +484,8 @@ class StoreProtocol(Protocol):
     def media(self) -> MediaStore: ...
     @property
     def usage(self) -> UsageStore: ...
+    @property
+    def inspection(self) -> "InspectionStore": ...
     @property
     def model_caches(self) -> CacheStore: ...
     @property

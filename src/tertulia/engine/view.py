@@ -8,10 +8,10 @@ from any cursor, equals one that is read anew.
 A view has the newest `most` messages, runs, deliveries and facts. Where what is stored changes as a whole, for example
 when a person is forgotten, the event is `PlaceChanged`, and everything is loaded anew.
 
-A `Change` is what goes to readers elsewhere, as JSON with `event` as its id. They put each item in the place of the one
+A `ViewChange` is what goes to readers elsewhere, as JSON with `event` as its id. They put each item in the place of the one
 with its key: the `number` of a message, the `id` of a run or a delivery. They drop all others where it is `anew`.
 Whoever has seen the change with the number of `View.event` has seen all. What streams is not stored: readers in the
-process of the engine find it in `View.live`, and get the deltas as `Update.event`.
+process of the engine find it in `View.live`, and get the deltas as `ViewUpdate.event`.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,10 +22,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.decisions import Decision
+from tertulia.engine.inspection import Named
 from tertulia.events import (
     AnswerSoFar,
     Delta,
-    DurableEvent,
     Event,
     FactsChanged,
     FactsLearned,
@@ -44,8 +44,6 @@ from tertulia.events import (
     RunEnded,
     RunStarted,
     StoreUnavailable,
-    TaskDone,
-    TaskPlanned,
     ToolFinished,
     ToolStarted,
     Waiting,
@@ -58,6 +56,7 @@ from tertulia.run.journal import RunProgress
 from tertulia.turns import Turn
 
 MOST = 60  # messages of a view
+EVERYTHING = Named(everything=True)
 
 T = TypeVar("T")
 
@@ -124,7 +123,7 @@ class View(Struct, frozen=True, kw_only=True):
         return next((one for one in self.deliveries if one.id == delivery_id), None)
 
 
-class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ViewChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an event changed, as it is stored."""
 
     event: int  # the number of that event
@@ -141,26 +140,16 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return not (self.anew or self.messages or self.runs or self.deliveries or self.facts is not None)
 
 
-class Update(Struct, frozen=True, kw_only=True):
+class ViewUpdate(Struct, frozen=True, kw_only=True):
     """A view after an event, and what changed by it."""
 
     view: View
-    change: Change
+    change: ViewChange
     event: Event | None = None  # None: the view was read
 
 
-class Named(Struct, frozen=True, kw_only=True):
-    """The ids of stored values that an event names."""
-
-    messages: tuple[str, ...] = ()
-    runs: tuple[str, ...] = ()
-    deliveries: tuple[str, ...] = ()
-    facts: bool = False
-    everything: bool = False
-
-
-def named(event: DurableEvent) -> Named | None:
-    """Return what an event names of a view; None if it is nothing."""
+def named(event: Event) -> Named | None:
+    """Return what an event names of what is stored; None if it is nothing that a view shows."""
     match event:
         case MessageReceived(message_id=message_id) | MessageDecided(message_id=message_id):
             return Named(messages=(message_id,))
@@ -171,37 +160,37 @@ def named(event: DurableEvent) -> Named | None:
         case FallbackTried(run_id=run_id) | ToolStarted(run_id=run_id) | ToolFinished(run_id=run_id):
             return Named(runs=(run_id,))
         case ReplyQueued(delivery_id=delivery_id) | ReplySent(delivery_id=delivery_id):
-            return Named(deliveries=(delivery_id,))
+            return Named(replies=(delivery_id,))
         case ReplyDoubtful(delivery_id=delivery_id) | ReplyRefused(delivery_id=delivery_id):
-            return Named(deliveries=(delivery_id,))
+            return Named(replies=(delivery_id,))
         case ReplyDropped(delivery_id=delivery_id):
-            return Named(deliveries=(delivery_id,))
+            return Named(replies=(delivery_id,))
         case FactsLearned() | FactsChanged():
             return Named(facts=True)
         case PlaceChanged():
-            return Named(everything=True)
-        case TaskPlanned() | TaskDone():
+            return EVERYTHING
+        case _:
             return None
 
 
-def reduce(view: View, event: Event, stored: Change | None = None) -> Update:
+def reduce(view: View, event: Event, stored: ViewChange | None = None) -> ViewUpdate:
     """Return the view after an event; *stored* are the values that it names, None if it names none.
 
     An event that the view has already changes nothing.
     """
     number, cursor = getattr(event, "number", 0), getattr(event, "cursor", "")
     if cursor and number <= view.event:
-        return Update(view=view, change=nothing(view), event=event)
+        return ViewUpdate(view=view, change=nothing(view), event=event)
     after = replace(view, event=number or view.event, cursor=cursor or view.cursor)
     change = nothing(after)
     if stored:
         after, change = put(after, stored)
-    return Update(view=replace(after, live=_live(after, event)), change=change, event=event)
+    return ViewUpdate(view=replace(after, live=_live(after, event)), change=change, event=event)
 
 
-def whole(view: View) -> Change:
+def whole(view: View) -> ViewChange:
     """Return a change that gives all of a view."""
-    return Change(
+    return ViewChange(
         event=view.event,
         anew=True,
         count=view.count,
@@ -213,12 +202,12 @@ def whole(view: View) -> Change:
     )
 
 
-def nothing(view: View) -> Change:
+def nothing(view: View) -> ViewChange:
     """Return a change of nothing."""
-    return Change(event=view.event, count=view.count, beginning=view.beginning)
+    return ViewChange(event=view.event, count=view.count, beginning=view.beginning)
 
 
-def put(view: View, stored: Change) -> tuple[View, Change]:
+def put(view: View, stored: ViewChange) -> tuple[View, ViewChange]:
     """Put stored values into a view; return it, and those of them that differ from what it had."""
     known = replace(view, messages=(), runs=(), deliveries=(), facts=()) if stored.anew else view
     messages, new_messages = _upsert(known.messages, stored.messages, lambda one: one.number, view.most)

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from tertulia.context.values import LeftOut, RecalledThing
 from tertulia.decisions import Decision
+from tertulia.engine.inspection import Spent
 from tertulia.engine.limits import Cap, UsageRow
 from tertulia.engine.store_protocols import DeliveryAttempt, OutboxItem
 from tertulia.memory.values import Fact, Subject, Summary
@@ -19,18 +20,6 @@ from tertulia.turns import ToolSpec, Turn
 PlaceState = Literal["answering", "waits", "to decide", "failed", "quiet"]
 SpanKind = Literal["wait", "gather", "request", "retry", "tool", "send"]
 EvidenceKind = Literal["fact", "message", "episode", "tool"]
-
-
-class Spent(Struct, frozen=True, kw_only=True):
-    """A sum over calls."""
-
-    calls: int = 0
-    input: int = 0  # tokens, the cached among them
-    cached: int = 0
-    output: int = 0  # with thoughts
-    money: float = 0.0  # in dollars, of the calls with a known price
-    without_cache: float = 0.0  # what these would have cost without a cache
-    unpriced: int = 0  # calls whose price is not known
 
 
 class MessageBrief(Struct, frozen=True, kw_only=True):

@@ -240,10 +240,8 @@ class Facts(Protocol):
         """
         ...
 
-    async def listed(
-        self, subject: Subject | None = None, place: Place | None = None, *, most: int | None = None
-    ) -> Sequence[Fact]:
-        """Return the facts, also those that are no longer current, the oldest first; at most the *most* newest."""
+    async def listed(self, subject: Subject | None = None, place: Place | None = None) -> Sequence[Fact]:
+        """Return all facts, also those that are no longer current."""
         ...
 
     async def get(self, fact_id: str) -> Fact | None: ...

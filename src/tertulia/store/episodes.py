@@ -25,6 +25,8 @@ from tertulia.store.threads import Repository
 PAST_RETENTION = 1_000  # messages after which the summary of an older window is removed
 MAX_EPISODES = 1_000  # episodes of a place that are looked through, the newest
 
+_COLUMNS = """e.title, e.episode_id, e.start, e.stop, e.began_at, e.ended_at, e.topic, e.summary, e.people, e.tags,
+    e.importance"""
 _STORED = "episode_id place title start stop began_at ended_at topic summary importance people tags".split()
 
 # whether a blocked author took part in the episode *e*
@@ -37,8 +39,7 @@ _UPSERT = f"""INSERT INTO episodes ({", ".join(_STORED)}) VALUES ({", ".join(f":
     RETURNING id"""
 
 # Episodes of the same kind of chat, direct or not, without blocked people; of too many the newest.
-_SELECT = f"""SELECT e.title, e.episode_id, e.start, e.stop, e.began_at, e.ended_at, e.topic, e.summary, e.people,
-        e.tags, e.importance
+_SELECT = f"""SELECT {_COLUMNS}
     FROM episodes e JOIN titles t ON t.id = e.title JOIN places p ON p.id = e.place
     WHERE {{where}} AND t.direct = :direct AND e.stop > e.start AND NOT {_BLOCKED} ORDER BY e.id DESC LIMIT :most"""
 
@@ -246,6 +247,15 @@ def _list(database: Database, place: Place, where: str, **named: Any) -> list[Ep
     firsts = {one: conversation_start(database, one) for one in {episode.place for episode in episodes}}
     found = [episode for episode in episodes if episode.start >= firsts[episode.place]]
     return sorted(found, key=lambda episode: (episode.place.thread or "", episode.start))
+
+
+def with_ids(database: Database, episode_ids: Sequence[str]) -> dict[str, Episode]:
+    """Return episodes by their ids; none with blocked people."""
+    select = f"SELECT {_COLUMNS} FROM episodes e WHERE e.episode_id IN (:ids) AND e.stop > e.start AND NOT {_BLOCKED}"
+    rows = database.all(select, ids=[clean(one) for one in episode_ids])
+    identities = IdentityCache()
+    identities.load(database, titles=[row[0] for row in rows])
+    return {row[1]: _episode(identities.place(database, row[0]), *row[1:]) for row in rows}
 
 
 def _episode(place: Place, name: str, start: int, stop: int, *rest: Any) -> Episode:

@@ -100,10 +100,8 @@ class SqlFacts(Repository):
         now = utc(at or datetime.now(UTC))
         return await self._reader.run(lambda database: _visible(database, subject, place, asked_by, now, limit))
 
-    async def listed(
-        self, subject: Subject | None = None, place: Place | None = None, *, most: int | None = None
-    ) -> Sequence[Fact]:
-        return await self._reader.run(lambda database: _list(database, subject, place, most))
+    async def listed(self, subject: Subject | None = None, place: Place | None = None) -> Sequence[Fact]:
+        return await self._reader.run(lambda database: _list(database, subject, place))
 
     async def get(self, fact_id: str) -> Fact | None:
         return await self._reader.run(lambda database: facts_with_ids(database, [fact_id]).get(fact_id))
@@ -159,14 +157,13 @@ def _visible(
     )
 
 
-def _list(database: Database, subject: Subject | None, place: Place | None, most: int | None) -> list[Fact]:
+def _list(database: Database, subject: Subject | None, place: Place | None) -> list[Fact]:
     wanted = {
         **({} if subject is None else {"about": find_subject(database, subject)}),
         **({} if place is None else {"place": find_place(database, place)}),
     }
     where = " AND ".join(["f.id > 0", *(f"f.{name} = :{name}" for name in wanted)])
-    newest = select_facts(database, where, "f.id DESC LIMIT :most", **wanted, most=_ALL if most is None else most)
-    return newest[::-1]
+    return select_facts(database, where, "f.id", **wanted)
 
 
 def _source_messages(database: Database, fact_id: str) -> list[Message]:

@@ -102,9 +102,6 @@ class SqlInbox(Repository):
             lambda database: decisions.skip(database, place, why, at, changes), places=[place]
         )
 
-    async def decisions(self, place: Place, message_ids: Sequence[str]) -> Mapping[str, tuple[Decision, ...]]:
-        return await self._reader.run(lambda database: decisions.of_messages(database, place, message_ids))
-
     async def decided(
         self, place: Place, message_id: str | None = None, *, most: int
     ) -> Sequence[tuple[Message, tuple[Decision, ...]]]:

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from tertulia.decisions import Decision
 from tertulia.engine.store_protocols import OutboxItem, SendStatus, StoreProtocol, UpdateResult
-from tertulia.engine.view import View, reduce
+from tertulia.engine.view import View, named, reduce
 from tertulia.engine.view_reader import ViewReader
 from tertulia.messages import NOBODY, Message, Place, placeholder_of
 from tertulia.parts import Text
@@ -189,7 +189,8 @@ class StoreMachine(RuleBasedStateMachine):
         """Return a view after the events that the store has behind it."""
         reader = ViewReader(self._store, view.place, most=view.most)
         for event in await self._store.events.read(after=view.cursor, place=view.place):
-            view = reduce(view, event, await reader.load(event)).view
+            names = named(event)
+            view = reduce(view, event, await reader.load(names) if names else None).view
         return view
 
     @invariant()
