@@ -8,10 +8,10 @@ from any cursor, equals one that is read anew.
 A view has the newest `most` messages, runs, deliveries and facts. Where what is stored changes as a whole, for example
 when a person is forgotten, the event is `PlaceChanged`, and everything is loaded anew.
 
-A `ViewChange` is what goes to readers elsewhere, as JSON with `event` as its id. They put each item in the place of the one
-with its key: the `number` of a message, the `id` of a run or a delivery. They drop all others where it is `anew`.
-Whoever has seen the change with the number of `View.event` has seen all. What streams is not stored: readers in the
-process of the engine find it in `View.live`, and get the deltas as `ViewUpdate.event`.
+A `ViewChange` is what goes to readers elsewhere, as JSON with `event` as its id. They put each item in the place of the
+one with its key, `number` of a message or `order` of a run and a delivery; they take `facts` as they come, and drop all
+others where it is `anew`. Whoever has seen the change with the number of `View.event` has seen all. What streams is not
+stored: readers in the process of the engine find it in `View.live`, and get the deltas as `ViewUpdate.event`.
 """
 
 from collections.abc import Callable, Iterable

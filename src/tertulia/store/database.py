@@ -16,6 +16,7 @@ from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum, auto
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from tertulia.errors import StoreBroken, TertuliaError
@@ -40,9 +41,17 @@ MAX_ERROR_LENGTH = 500  # characters
 _MAX_ROWS = 16384
 
 
+@lru_cache(512)
 def insert_into(table: str, *columns: str) -> str:
     """Return the statement that inserts a row; a value has the name of its column."""
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(f':{column}' for column in columns)})"
+
+
+@lru_cache(512)
+def upsert_into(table: str, key: str, *columns: str) -> str:
+    """Return the same, which replaces all other columns of a row that has its *key*: `"place, number"`."""
+    others = ", ".join(f"{column} = excluded.{column}" for column in columns if column not in key.split(", "))
+    return f"{insert_into(table, *columns)} ON CONFLICT ({key}) DO UPDATE SET {others}"
 
 
 class RowCache:
@@ -103,6 +112,16 @@ class Database(Protocol):
     def insert_new(self, statement: str, /, **values: Any) -> int | None:
         """Insert a row `ON CONFLICT DO NOTHING`; return its id, or None if it exists."""
         ...
+
+
+def insert_row(database: Database, table: str, /, **values: Any) -> int:
+    """Insert a row into a table whose key is `id`; return that id."""
+    return database.insert(insert_into(table, *values), **values)
+
+
+def upsert_row(database: Database, table: str, key: str, /, **values: Any) -> None:
+    """Insert a row, in place of one that has its key."""
+    database.run(upsert_into(table, key, *values), **values)
 
 
 class Failure(Enum):

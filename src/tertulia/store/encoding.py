@@ -95,6 +95,10 @@ class Columns(Generic[S]):
     def __str__(self) -> str:
         return ", ".join(self.names)
 
+    def of(self, table: str) -> str:
+        """Name the columns as those of a table."""
+        return ", ".join(f"{table}.{name}" for name in self.names)
+
     def encode(self, value: S) -> dict[str, Any]:
         """Return the values of the columns, by their names."""
         return {

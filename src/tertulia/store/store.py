@@ -95,7 +95,7 @@ class Store(CheckedCalls):
         self.cursors = SqlCursors(self.writer, self.reader)
         self.episodes = SqlEpisodes(self.writer, self.reader)
         self.window_pasts = SqlWindowPasts(self.writer, self.reader)
-        self.index_reader = SqlIndexReader(self.reader)
+        self.index_reader = SqlIndexReader(self.writer, self.reader)
         self.index_writer = SqlIndexWriter(self.writer, self.reader)
         self.media = SqlMedia(self.writer, self.reader, folder, beside=beside)
         self.descriptions = SqlDescriptions(self.writer, self.reader, is_forgotten=self.media.is_forgotten)
