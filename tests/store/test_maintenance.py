@@ -15,6 +15,7 @@ from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quot
 from store.builders import PROMPT, a_cache, a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, begin, names_in
 from stored_rows import add, change, on, on_file, read, remove
 from tertulia.context.values import RecalledThing
+from tertulia.engine.orders import Order
 from tertulia.engine.store_protocols import DeliveryAttempt, OwnerSetting
 from tertulia.errors import InvalidValue, StoreRefused
 from tertulia.media.descriptions import DescriptionFailure
@@ -52,6 +53,7 @@ async def fill(store: Store) -> None:
     await store.place_settings.block(platform="telegram", author_id="u666", at=NOON)
     limit = {"messages": 3, "seconds": 60.0}
     await store.owner_settings.put(OwnerSetting(name="limit", value=limit, replaced=limit, at=NOON))
+    await store.orders.add(Order(id="order-1", kind="drop reply", subject="o1", who="owner", at=NOON))
     await remember(store)
     await store.descriptions.describe("p1", "a cat", by="m", at=NOON)
     await _add_files(store)
