@@ -217,7 +217,7 @@ class PostgresDatabase:
         if isinstance(error, errors.TransactionResolutionUnknown):
             return Failure.ANSWER
         if isinstance(error, TakenOver):
-            return Failure.TRANSACTION
+            return Failure.TAKEN
         if (
             isinstance(error, ConnectionLost)
             or state[:2] in {"08", "40"}
@@ -391,7 +391,7 @@ class PostgresDatabase:
         if opening and self._writes:
             self._transaction = (found[1].get_value(0, 0) or b"").decode()
             if self.token and not found[1].get_value(0, 1):
-                raise TakenOver("another bot has taken the store over")
+                raise TakenOver(self.describe())
         return found[-1]
 
     def _without_prepared(self, results: list[pq.abc.PGresult]) -> list[pq.abc.PGresult]:
@@ -466,7 +466,7 @@ def translate(error: Exception, what: str, url: str) -> TertuliaError:
     if not isinstance(error, psycopg.Error):
         return StoreBroken(f"{what}: it holds something that cannot be read ({type(error).__name__}: {said})")
     if isinstance(error, TakenOver):
-        return StoreBusy(f"{what}: {said}; nothing is written until the next start")
+        return StoreBroken(f"{what}: {said}")
     if isinstance(error, ConnectionLost) or state[:2] in {"08", "40", "57"} or state in {"55P03", "53300"}:
         return StoreBusy(f"{what}: the database does not answer ({said})")
     if state[:2] == "53":
