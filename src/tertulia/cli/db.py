@@ -229,7 +229,7 @@ async def _export_person(path: str, out: IO[bytes], person: str, platform: str |
 
 
 def _move(source: str, target: str, progress: "Progress") -> int:
-    from tertulia.store.moving import move_store
+    from tertulia.store.transfer import move_store
 
     return move_store(source, target, progress)
 
