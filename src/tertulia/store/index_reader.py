@@ -48,7 +48,8 @@ _ROWS = f"""SELECT s.number, n.author, {_ROW} FROM search_messages s JOIN names 
 
 # The names of those who wrote in a place.
 _NAMES = f"""SELECT n.author, n.name, n.username FROM names n
-    WHERE n.id IN (SELECT name FROM search_messages WHERE place = :place AND number >= :since) AND {_NOT_BLOCKED}"""
+    WHERE n.id IN (SELECT name FROM search_messages WHERE place = :place AND number >= :since) AND {_NOT_BLOCKED}
+    ORDER BY n.id"""
 
 # The vectors of the messages of a place.
 _VECTORS = """SELECT number, vector FROM search_vectors
@@ -111,7 +112,7 @@ class SqlIndexReader(CheckedCalls):
         if view.own is None:
             found = await self._select(_NAMES, place=view.row, since=since)
         else:
-            select = "SELECT author, name, username FROM names WHERE author = :author"
+            select = "SELECT author, name, username FROM names WHERE author = :author ORDER BY id"
             found = await self._select(select, author=view.row)
         return [(author, name) for author, *names in found for name in names if name]
 

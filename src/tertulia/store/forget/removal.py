@@ -125,19 +125,24 @@ def _cancelled(task: Any) -> Any:
 
 
 def _empty_replies(database: Database, keys: Sequence[Key], work: Work) -> None:
-    for row, reply in database.all("SELECT id, reply FROM outbox WHERE id IN (:rows)", rows=_ids(keys)):
-        empty_reply(database, row, REPLY.loads(reply), REASON)
+    empty_replies(database, _ids(keys), REASON)
 
 
-def empty_reply(database: Database, row: int, reply: Reply, why: str) -> None:
-    """Empty a reply, and drop it if it is not sent."""
-    database.run(
-        """UPDATE outbox SET text = '', reply = :reply, turns = '[]', why = :why,
-            status = CASE WHEN status = 'sent' THEN 'sent' ELSE 'dropped' END WHERE id = :row""",
-        reply=dumps(Reply(place=reply.place, text="")),
-        why=why,
-        row=row,
-    )
+def empty_replies(database: Database, rows: Collection[int], why: str) -> None:
+    """Empty replies and the errors of sending them, and drop those that are not sent.
+
+    One that is just being sent may still arrive, but is in no prompt.
+    """
+    found = database.all("SELECT id, reply FROM outbox WHERE id IN (:rows)", rows=rows)
+    bare = [(row, dumps(Reply(place=REPLY.loads(reply).place, text=""))) for row, reply in found]
+    database.many(_EMPTY_REPLY, [{"row": row, "reply": reply, "why": why} for row, reply in bare])
+    database.run(_EMPTY_ATTEMPTS, rows=rows)
+
+
+_EMPTY_REPLY = """UPDATE outbox SET text = '', reply = :reply, turns = '[]', why = :why,
+    status = CASE WHEN status = 'sent' THEN 'sent' ELSE 'dropped' END WHERE id = :row"""
+_EMPTY_ATTEMPTS = """UPDATE delivery_attempts SET why = ''
+    WHERE outgoing_id IN (SELECT outgoing_id FROM outbox WHERE id IN (:rows))"""
 
 
 def _empty_turns_of_replies(database: Database, keys: Sequence[Key], work: Work) -> None:
@@ -204,7 +209,7 @@ def _empty_answers(database: Database, keys: Sequence[Key], work: Work) -> None:
 
 def _outside(database: Database, rows: Sequence[int], plan: Plan) -> list[int]:
     """Return the messages that are not in a direct chat of the person, which goes as a whole."""
-    select = "SELECT id FROM messages WHERE id IN (:rows) AND place NOT IN (:direct)"
+    select = "SELECT id FROM messages WHERE id IN (:rows) AND place NOT IN (:direct) ORDER BY id"
     return [row for (row,) in database.all(select, rows=rows, direct=plan.direct)]
 
 
@@ -233,7 +238,7 @@ _EMPTY_MESSAGE = (  # all that a message has but its quote
 
 def _reduce_quotes(database: Database, keys: Sequence[Key], work: Work) -> None:
     """Reduce quotes to the id of the quoted message."""
-    for row, reply in database.all("SELECT id, reply FROM messages WHERE id IN (:rows)", rows=_ids(keys)):
+    for row, reply in database.all("SELECT id, reply FROM messages WHERE id IN (:rows) ORDER BY id", rows=_ids(keys)):
         insert_change(database, row, "removed", work.at, None)
         bare = dumps(Quote(message_id=QUOTE.loads(reply).message_id))
         database.run("UPDATE messages SET reply = :bare, reply_author = NULL WHERE id = :row", bare=bare, row=row)
@@ -410,7 +415,7 @@ def hide_person(database: Database, plan: Plan, at: datetime) -> None:
 def hide_messages(database: Database, rows: Sequence[Any], at: datetime) -> None:
     """Hide messages: what was read of them and is not stored yet is refused."""
     update = "UPDATE messages SET hidden = 1 WHERE id IN (:rows) AND hidden = 0 RETURNING id"
-    hidden = [row for (row,) in database.all(update, rows=rows)]
+    hidden = sorted(row for (row,) in database.all(update, rows=rows))
     for row in hidden:
         insert_change(database, row, "removed", at, None)
     search_index.unindex(database, hidden)
