@@ -243,6 +243,11 @@ class Engine:
                 await self.close()
 
     @property
+    def store(self) -> StoreProtocol:
+        """The store of the engine."""
+        return self._parts.store
+
+    @property
     def platforms(self) -> Mapping[str, Platform]:
         """The platforms by their names."""
         return self._parts.platforms

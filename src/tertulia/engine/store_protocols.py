@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 
@@ -20,9 +20,12 @@ from tertulia.memory.values import Cursors, Episodes, Fact, Facts, IndexReader, 
 from tertulia.messages import Author, Message, Place, PlaceKey, Reply
 from tertulia.models.gemini.cache_values import CacheStore
 from tertulia.platform import Change, DeliveryKind, Update
-from tertulia.run.journal import Journal, JournalStore, PromptStore, Run
+from tertulia.run.journal import Journal, JournalStore, Run, StoredPrompts
 from tertulia.tasks.task import REPEATABLE, Policy, Task, cancels_sends
 from tertulia.turns import Prompt, Turn
+
+if TYPE_CHECKING:
+    from tertulia.engine.inspection import InspectionStore
 
 SettingValue = Mapping[str, str | int | float]  # fields of the persona or of the limits
 SendStatus = Literal[
@@ -250,6 +253,10 @@ class RunStore(JournalStore, Protocol):
 
     async def journal(self, run_id: str) -> Journal | None: ...
 
+    async def recalled(self, run_id: str) -> Sequence[RecalledThing]:
+        """Return what the first prompt of a run shows from memory, as far as that is still stored."""
+        ...
+
     async def end(self, run: Run, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
         """End a run and store its replies and tasks, in one transaction; also a run that never began."""
         ...
@@ -448,7 +455,7 @@ class StoreProtocol(Protocol):
     @property
     def runs(self) -> RunStore: ...
     @property
-    def prompts(self) -> PromptStore: ...
+    def prompts(self) -> StoredPrompts: ...
     @property
     def outbox(self) -> OutboxStore: ...
     @property
@@ -477,6 +484,8 @@ class StoreProtocol(Protocol):
     def media(self) -> MediaStore: ...
     @property
     def usage(self) -> UsageStore: ...
+    @property
+    def inspection(self) -> "InspectionStore": ...
     @property
     def model_caches(self) -> CacheStore: ...
     @property

@@ -18,7 +18,7 @@ from tertulia.store.forget import removal
 from tertulia.store.identities import find_place
 from tertulia.store.model_caches import drop_caches
 from tertulia.store.prompts import SqlPrompts
-from tertulia.store.threads import ConnectionThread, Repository
+from tertulia.store.threads import ConnectionThread, Repository, reading
 
 Holds = Callable[[str], bool]  # whether an exchange, as JSON, is to be removed
 
@@ -30,11 +30,22 @@ class SqlChats(Repository):
         super().__init__(writer, reader)
         self._prompts = prompts
 
-    async def read(self, name: str) -> ChatState:
-        return await self._reader.run(lambda database: _read(database, name))
+    @reading
+    def read(self, database: Database, name: str) -> ChatState:
+        found = database.one("SELECT exchange, edition FROM chats WHERE name = :name", name=name)
+        if found is None:
+            return ChatState()
+        exchange, edition = found
+        rows = database.all("SELECT entry FROM chat_entries WHERE chat = :name ORDER BY number", name=name)
+        return ChatState(
+            entries=tuple(ENTRY.loads(entry) for (entry,) in rows),
+            exchange=None if exchange is None else EXCHANGE.loads(exchange),
+            edition=edition,
+        )
 
-    async def edition(self, name: str) -> int | None:
-        return await self._reader.run(lambda database: _edition(database, name))
+    @reading
+    def edition(self, database: Database, name: str) -> int | None:
+        return _edition(database, name)
 
     async def write(
         self,
@@ -50,10 +61,9 @@ class SqlChats(Repository):
         under_way = None if exchange is None else dumps(exchange)
         return await self._writer.run(lambda database: _write(database, name, start, stored, under_way, edition))
 
-    async def names(self) -> list[str]:
-        return await self._reader.run(
-            lambda database: [name for (name,) in database.all("SELECT name FROM chats ORDER BY name")]
-        )
+    @reading
+    def names(self, database: Database) -> list[str]:
+        return [name for (name,) in database.all("SELECT name FROM chats ORDER BY name")]
 
     async def remove(self, name: str) -> bool:
         """Remove a chat with its prompts and records; return whether there was one."""
@@ -64,19 +74,6 @@ class SqlChats(Repository):
 def _edition(database: Database, name: str) -> int | None:
     found = database.one("SELECT edition FROM chats WHERE name = :name", name=name)
     return found[0] if found else None
-
-
-def _read(database: Database, name: str) -> ChatState:
-    found = database.one("SELECT exchange, edition FROM chats WHERE name = :name", name=name)
-    if found is None:
-        return ChatState()
-    exchange, edition = found
-    rows = database.all("SELECT entry FROM chat_entries WHERE chat = :name ORDER BY number", name=name)
-    return ChatState(
-        entries=tuple(ENTRY.loads(entry) for (entry,) in rows),
-        exchange=None if exchange is None else EXCHANGE.loads(exchange),
-        edition=edition,
-    )
 
 
 def _write(

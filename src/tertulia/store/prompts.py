@@ -32,7 +32,7 @@ from tertulia.store.encoding import (
     validate,
 )
 from tertulia.store.identities import place_key
-from tertulia.store.threads import ConnectionThread, Repository
+from tertulia.store.threads import ConnectionThread, Repository, reading
 from tertulia.turns import Layer, Prompt
 
 _MAX_DEPTH = 200  # bases in a chain
@@ -106,7 +106,7 @@ class PreparedPrompt(NamedTuple):
 
 
 class SqlPrompts(Repository):
-    """Implements `engine.store_protocols.PromptStore`."""
+    """Implements `run.journal.StoredPrompts`."""
 
     def __init__(
         self,
@@ -122,23 +122,22 @@ class SqlPrompts(Repository):
         self._last: OrderedDict[tuple[str, int, str], LayerBase] = OrderedDict()
         self._size = 0
 
-    async def sent(self, run_id: str, step: int) -> SentPrompt | None:
-        found = await self._reader.run(lambda database: read_sent(database, run_id, step))
+    @reading
+    def sent(self, database: Database, run_id: str, step: int) -> SentPrompt | None:
+        found = read_sent(database, run_id, step)
         return found[0] if found else None
 
-    async def sent_by(self, run_id: str | None = None) -> Sequence[SentPrompt]:
+    @reading
+    def sent_by(self, database: Database, run_id: str | None = None) -> Sequence[SentPrompt]:
         """Return the prompts of a run, of the last one by default; of each step the last."""
-        return await self._reader.run(
-            lambda database: read_sent(database, run) if (run := run_id or _last_run(database)) else []
-        )
+        last = run_id or (database.one("SELECT run_id FROM prompts ORDER BY id DESC LIMIT 1") or ("",))[0]
+        return read_sent(database, last) if last else []
 
-    async def runs(self, prefix: str, *, most: int = 10) -> Sequence[str]:
+    @reading
+    def runs(self, database: Database, prefix: str, *, most: int = 10) -> Sequence[str]:
         """Return the ids of the newest runs that begin with *prefix*."""
-        select = """SELECT run_id FROM runs WHERE substr(run_id, 1, :length) = :prefix
-            ORDER BY id DESC LIMIT :most"""
-        return await self._reader.run(
-            lambda database: [row for (row,) in database.all(select, length=len(prefix), prefix=prefix, most=most)]
-        )
+        select = "SELECT run_id FROM runs WHERE substr(run_id, 1, :length) = :prefix ORDER BY id DESC LIMIT :most"
+        return [run for (run,) in database.all(select, length=len(prefix), prefix=prefix, most=most)]
 
     async def remove_old(
         self, before: datetime, *, at: datetime, page: int = PAGE, at_once: int = RUNS_AT_ONCE
@@ -292,11 +291,6 @@ def _layer_tokens(database: Database, prompts: Sequence[int]) -> dict[int, tuple
     select = "SELECT prompt, tokens FROM prompt_layers WHERE prompt IN (:prompts) ORDER BY prompt, position"
     rows = database.all(select, prompts=prompts)
     return {prompt: tuple(tokens for of, tokens in rows if of == prompt) for prompt in prompts}
-
-
-def _last_run(database: Database) -> str | None:
-    row = database.one("SELECT run_id FROM prompts ORDER BY id DESC LIMIT 1")
-    return row[0] if row else None
 
 
 def _refuse_removed(database: Database, run_id: str) -> None:

@@ -243,6 +243,7 @@ RUNS = (
     )""",
     "CREATE INDEX runs_open ON runs (id) WHERE status = 'open'",
     "CREATE INDEX runs_by_place ON runs (place)",
+    "CREATE INDEX runs_by_time ON runs (place, began_at)",
     f"""CREATE TABLE records (
         id {SEQUENCE},
         run_id TEXT NOT NULL REFERENCES runs (run_id),
@@ -344,6 +345,8 @@ RUNS = (
         PRIMARY KEY (outgoing_id, number)
     ) {BY_KEY}""",
     "CREATE INDEX outbox_by_status ON outbox (status, id)",
+    "CREATE INDEX outbox_by_run ON outbox (run_id) WHERE run_id IS NOT NULL",
+    "CREATE INDEX outbox_by_message ON outbox (place, message_id) WHERE message_id IS NOT NULL",
     "CREATE INDEX outbox_by_reply ON outbox (reply_id, part) WHERE reply_id IS NOT NULL",
     "CREATE INDEX outbox_drafts ON outbox (run_id) WHERE kind = 'draft'",
     "CREATE INDEX outbox_purposes ON outbox (run_id, purpose) WHERE purpose IS NOT NULL",
@@ -402,6 +405,7 @@ RUNS = (
     "CREATE INDEX calls_by_run ON calls (run_id) WHERE run_id IS NOT NULL",
     "CREATE INDEX calls_by_place ON calls (place)",
     "CREATE INDEX calls_by_author ON calls (author)",
+    "CREATE INDEX calls_by_time ON calls (ended_at)",
     f"""CREATE TABLE usage (  -- of model calls, summed up
         id {SEQUENCE},
         day TEXT NOT NULL,  -- in UTC
