@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
-from typing import Protocol
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
@@ -97,6 +97,21 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     size: PromptSize = PromptSize()
 
 
+class SentSummary(Struct, frozen=True, kw_only=True):
+    """A prompt that was sent, in numbers."""
+
+    run_id: str
+    step: int
+    at: datetime
+    model: str
+    target: NumberedMessage | None  # of its run
+    after: tuple[str, ...]  # names of the tools that ran since the step before
+    layers: tuple[str, ...]  # names
+    size: PromptSize
+    spent: Spent
+    status: Literal["answered", "failed", "stopped", "under way"]
+
+
 class DaySummary(Struct, frozen=True, kw_only=True):
     """What happened since the beginning of a day, and what there is."""
 
@@ -167,6 +182,16 @@ class InspectionStore(Protocol):
         most: int,
     ) -> Sequence[RunSummary]:
         """Return the newest runs that began before another one, the newest first, as far as something is said."""
+        ...
+
+    async def days(self, place: Place) -> Sequence[date]:
+        """Return the days on which runs of a place began whose prompts are stored, the newest first."""
+        ...
+
+    async def sent(
+        self, *, place: Place | None = None, day: date | None = None, runs: Sequence[str] | None = None, most: int
+    ) -> Sequence[SentSummary]:
+        """Return the newest prompts, the oldest first: of the runs of a place that began on a day, or of these runs."""
         ...
 
     async def tools(self, runs: Sequence[str]) -> Mapping[str, Sequence[ToolRun]]:

@@ -251,6 +251,7 @@ class Stratum(Struct, frozen=True, kw_only=True):
     size: PromptSize
     spent: Spent
     status: Literal["answered", "failed", "stopped", "under way"]
+    broke: bool = False  # whether something that mostly stays did not repeat; `size` says what and why
 
 
 class Strata(Struct, frozen=True, kw_only=True):
@@ -260,12 +261,13 @@ class Strata(Struct, frozen=True, kw_only=True):
     day: date
     strips: tuple[Stratum, ...]
     spent: Spent
-    breaks: int
+    breaks: int  # strips that broke
     days: tuple[date, ...]  # on which there are requests
 
 
 class LayerDifference(Struct, frozen=True, kw_only=True):
-    name: str
+    name: str  # of a layer, or `tools`
+    tokens: tuple[int, int]  # estimated, in both
     before: str
     after: str
 
@@ -284,7 +286,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
     kind: EvidenceKind
     id: str
     text: str
-    score: float | None
+    score: float | None  # of the search; of a fact how sure it is
     why: str
     shared: tuple[str, ...]  # words that it has in common with the sentence
     place_key: str | None = None

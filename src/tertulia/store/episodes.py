@@ -38,7 +38,8 @@ _BLOCKED = """EXISTS (SELECT 1 FROM episode_people w JOIN blocked_authors b ON b
 # Episodes of the same kind of chat, direct or not, without blocked people; of too many the newest.
 _SELECT = f"""SELECT {_COLUMNS}
     FROM episodes e JOIN titles t ON t.id = e.title JOIN places p ON p.id = e.place
-    WHERE {{where}} AND t.direct = :direct AND e.stop > e.start AND NOT {_BLOCKED} ORDER BY e.id DESC LIMIT :most"""
+    WHERE {{where}} AND e.hidden = 0 AND t.direct = :direct AND e.stop > e.start AND NOT {_BLOCKED}
+    ORDER BY e.id DESC LIMIT :most"""
 
 # The places with messages that are in no episode, or with episodes of somebody who is blocked now.
 _PLACES = f"""SELECT t.body FROM places p LEFT JOIN reading_cursors l ON l.place = p.id
@@ -187,6 +188,17 @@ def remove_without(database: Database, author: int) -> None:
     pasts = database.all(_PASTS_OF, author=author)
     gone = [row for row, people, author_id in pasts if author_id not in STRINGS.loads(people)]
     database.run("DELETE FROM window_pasts WHERE id IN (:gone)", gone=gone)
+
+
+def hide(database: Database, episode_id: str) -> bool:
+    """Hide an episode from all that models are shown, with the summaries it may be in; return whether there is one."""
+    found = database.all(
+        "UPDATE episodes SET hidden = 1 WHERE episode_id = :episode_id RETURNING place, start",
+        episode_id=clean(episode_id),
+    )
+    for place, start in found:
+        database.run("DELETE FROM window_pasts WHERE place = :place AND start > :start", place=place, start=start)
+    return bool(found)
 
 
 def earliest_visible(database: Database, place: int) -> int:

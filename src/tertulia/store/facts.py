@@ -144,7 +144,7 @@ class SqlFacts(Repository):
 
     async def forget(self, fact_ids: Sequence[str], *, at: datetime | None = None) -> int:
         now = utc(at or datetime.now(UTC))
-        count = await self._writer.run(lambda database: _forget(database, fact_ids, now))
+        count = await self._writer.run(lambda database: forget(database, fact_ids, now))
         await self.resume_forgetting()
         return count
 
@@ -194,7 +194,7 @@ class SqlFacts(Repository):
         )
 
 
-def _forget(database: Database, fact_ids: Iterable[str], at: datetime) -> int:
+def forget(database: Database, fact_ids: Iterable[str], at: datetime) -> int:
     same = [row for (row,) in database.all(_SAME, fact_ids=list(map(clean, fact_ids)))]
     facts = retraction.with_superseded(database, same)
     mark(database, facts, at)

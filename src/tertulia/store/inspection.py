@@ -5,8 +5,8 @@ rows of a place is counted in an index alone.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, date, datetime
-from typing import Any
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
@@ -17,10 +17,12 @@ from tertulia.engine.inspection import (
     LoggedMessage,
     PlaceSummary,
     RunSummary,
+    SentSummary,
     Spent,
     UpdateCount,
 )
 from tertulia.engine.store_protocols import OutboxItem
+from tertulia.errors import InvalidValue
 from tertulia.memory.values import Episode, Fact
 from tertulia.messages import Place, placeholder_of
 from tertulia.models.calls import PromptSize
@@ -77,6 +79,29 @@ _LAST_PROMPTS = """SELECT p.run_id, p.tool_tokens, p.stable, p.broken_by, p.caus
     FROM prompts p JOIN prompt_layers pl ON pl.prompt = p.id JOIN layers l ON l.id = pl.layer
     WHERE p.id IN (SELECT max(id) FROM prompts WHERE run_id IN (:runs) GROUP BY run_id)
     ORDER BY p.run_id, pl.position"""
+
+# The days on which runs of a place began that have prompts.
+_DAYS = """SELECT DISTINCT substr(r.began_at, 1, 10) FROM runs r
+    WHERE r.place = :place AND EXISTS (SELECT 1 FROM prompts p WHERE p.run_id = r.run_id) ORDER BY 1 DESC"""
+
+# Prompts of some runs, the newest first; of the tries of a step the last. Their layers, calls and tools.
+_SENT = """SELECT p.id, p.run_id, p.step, p.at, p.model, p.tool_tokens, p.stable, p.broken_by, p.cause
+    FROM prompts p WHERE p.run_id IN ({}) AND NOT EXISTS (
+        SELECT 1 FROM prompts l WHERE l.run_id = p.run_id AND l.step = p.step AND l.id > p.id
+    ) ORDER BY p.id DESC LIMIT :most"""
+_OF_DAY = """SELECT r.run_id FROM runs r
+    WHERE r.place = :place AND r.began_at >= :since AND r.began_at < :until"""
+_SENT_LAYERS = """SELECT pl.prompt, l.name, pl.tokens FROM prompt_layers pl JOIN layers l ON l.id = pl.layer
+    WHERE pl.prompt IN (:prompts) ORDER BY pl.prompt, pl.position"""
+_CALLS_OF_STEPS = f"""SELECT run_id, step, max(CASE status WHEN 'answered' THEN 3 WHEN 'stopped' THEN 2 ELSE 1 END),
+        {_SPENT}
+    FROM calls WHERE run_id IN (:runs) AND step IS NOT NULL GROUP BY run_id, step"""
+_STATUS: tuple[Literal["under way", "failed", "stopped", "answered"], ...] = (
+    "under way",
+    "failed",
+    "stopped",
+    "answered",
+)
 
 # What there is, and who wrote the newest reply.
 _COUNTS = """SELECT (SELECT author FROM outbox WHERE author IS NOT NULL ORDER BY id DESC LIMIT 1),
@@ -249,6 +274,31 @@ class SqlInspection(Repository):
         return _summaries(database, select_runs(database, which, **values, most=most))
 
     @reading
+    def days(self, database: Database, place: Place) -> Sequence[date]:
+        rows = database.all(_DAYS, place=find_place(database, place))
+        return [date.fromisoformat(day) for (day,) in rows]
+
+    @reading
+    def sent(
+        self,
+        database: Database,
+        *,
+        place: Place | None = None,
+        day: date | None = None,
+        runs: Sequence[str] | None = None,
+        most: int,
+    ) -> Sequence[SentSummary]:
+        if runs is not None:
+            rows = database.all(_SENT.format("SELECT run_id FROM runs WHERE run_id IN (:runs)"), runs=runs, most=most)
+        elif place is not None and day is not None:
+            until = (day + timedelta(days=1)).isoformat()
+            asked = {"place": find_place(database, place), "since": day.isoformat(), "until": until}
+            rows = database.all(_SENT.format(_OF_DAY), **asked, most=most)
+        else:
+            raise InvalidValue("say which runs, or a place and a day")
+        return _sent(database, rows[::-1])
+
+    @reading
     def tools(self, database: Database, runs: Sequence[str]) -> Mapping[str, Sequence[ToolRun]]:
         return select_tools(database, runs)
 
@@ -308,9 +358,7 @@ def _spent(sums: Sequence[Any]) -> Spent:
 def _summaries(database: Database, runs: Sequence[Run]) -> list[RunSummary]:
     """Return runs with their targets, costs and last prompts, each read with one statement for all."""
     ids = [run.id for run in runs]
-    of_run = "m.id IN (SELECT m.id FROM runs r JOIN messages m ON m.place = r.place AND m.message_id = r.target"
-    found = _messages(database, f"{of_run} WHERE r.run_id IN (:runs))", runs=ids)
-    targets = {(one.message.place.key, one.message.id): one for _, one in found}
+    targets = _targets(database, ids)
     spent = {run_id: _spent(sums) for run_id, *sums in database.all(_CALLS_OF_RUNS, runs=ids)}
     prompts: dict[str, list[Row]] = {}
     for run_id, *row in database.all(_LAST_PROMPTS, runs=ids):
@@ -318,13 +366,54 @@ def _summaries(database: Database, runs: Sequence[Run]) -> list[RunSummary]:
     return [
         RunSummary(
             run=run,
-            target=targets.get((run.place.key, run.target)),
+            target=targets.get(run.id),
             spent=spent.get(run.id, Spent()),
             layers=tuple(row[4] for row in prompts.get(run.id, ())),
             size=_size(prompts[run.id]) if run.id in prompts else PromptSize(),
         )
         for run in runs
     ]
+
+
+def _sent(database: Database, rows: Sequence[Row]) -> list[SentSummary]:
+    """Return prompts with their layers, calls and tools, each read with one statement for all."""
+    ids = list({row[1] for row in rows})
+    targets = _targets(database, ids)
+    layers: dict[int, list[tuple[str, int]]] = {}
+    for prompt, name, tokens in database.all(_SENT_LAYERS, prompts=[row[0] for row in rows]):
+        layers.setdefault(prompt, []).append((name, tokens))
+    calls = {
+        (run, step): (status, _spent(sums)) for run, step, status, *sums in database.all(_CALLS_OF_STEPS, runs=ids)
+    }
+    tools = select_tools(database, ids)
+    found = []
+    for prompt, run, step, at, model, of_tools, stable, broken_by, cause in rows:
+        status, spent = calls.get((run, step), (0, Spent()))
+        tokens = tuple(tokens for _, tokens in layers.get(prompt, ()))
+        found.append(
+            SentSummary(
+                run_id=run,
+                step=step,
+                at=datetime.fromisoformat(at),
+                model=model,
+                target=targets.get(run),
+                after=tuple(tool.call.name for tool in tools.get(run, ()) if tool.step == step - 1),
+                layers=tuple(name for name, _ in layers.get(prompt, ())),
+                size=PromptSize(tools=of_tools, layers=tokens, stable=stable, broken_by=broken_by, cause=cause),
+                spent=spent,
+                status=_STATUS[status],
+            )
+        )
+    return found
+
+
+def _targets(database: Database, runs: Sequence[str]) -> dict[str, LoggedMessage]:
+    """Return the messages that runs answer, by the ids of the runs."""
+    select = """SELECT r.run_id, m.id FROM runs r JOIN messages m ON m.place = r.place AND m.message_id = r.target
+        WHERE r.run_id IN (:runs)"""
+    rows = dict[str, int](database.all(select, runs=list(runs)))
+    found = dict(_messages(database, "m.id IN (:rows)", rows=list(rows.values())))
+    return {run: found[row] for run, row in rows.items()}
 
 
 def _size(rows: Sequence[Row]) -> PromptSize:

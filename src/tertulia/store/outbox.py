@@ -84,28 +84,7 @@ class SqlOutbox(Repository):
 
     @writing
     def decide(self, database: Database, outgoing_id: str, status: NewStatus, *, why: str = "") -> OutboxItem | None:
-        """Queue a doubtful or dropped reply again, or drop a doubtful or waiting one."""
-        row = database.one(_BY_ID, outgoing_id=outgoing_id) if clean(outgoing_id) == outgoing_id else None
-        if row is None:
-            return None
-        stored = _ITEM.decode(row)
-        if status == "waiting" and own_messages.is_empty(stored):
-            raise InvalidValue(f"reply {outgoing_id!r} says nothing any more: {stored.why}")
-        if status == "waiting" and stored.kind == "draft":
-            raise InvalidValue(f"reply {outgoing_id!r} is a draft, which is never sent again: its answer was sent anew")
-        one, other = _DECIDABLE[status]
-        if stored.status in (one, other):
-            update = "UPDATE outbox SET status = :status, why = :why WHERE outgoing_id = :outgoing_id"
-            database.run(update, status=status, why=clean(why), outgoing_id=outgoing_id)
-            decided = replace(stored, status=status, why=clean(why))
-            if status == "dropped":
-                _end_dropped(database, decided)
-                _drop_rest(database, decided)
-            elif event := _event(decided):
-                events.add(database, event)
-            return decided
-        what = "sent again" if status == "waiting" else "dropped"
-        raise InvalidValue(f"reply {outgoing_id!r} is {stored.status}; only one that is {one} or {other} can be {what}")
+        return decide(database, outgoing_id, status, why)
 
     @reading
     def listed(self, database: Database, *statuses: SendStatus) -> Sequence[OutboxItem]:
@@ -128,6 +107,31 @@ class SqlOutbox(Repository):
         """Return the waiting replies with at least one attempt; oldest first."""
         select = f"{_SELECT} WHERE status = 'waiting' AND attempts > 0 ORDER BY id"
         return [_ITEM.decode(row) for row in database.all(select)]
+
+
+def decide(database: Database, outgoing_id: str, status: NewStatus, why: str) -> OutboxItem | None:
+    """Queue a doubtful or dropped reply again, or drop a doubtful or waiting one."""
+    row = database.one(_BY_ID, outgoing_id=outgoing_id) if clean(outgoing_id) == outgoing_id else None
+    if row is None:
+        return None
+    stored = _ITEM.decode(row)
+    if status == "waiting" and own_messages.is_empty(stored):
+        raise InvalidValue(f"reply {outgoing_id!r} says nothing any more: {stored.why}")
+    if status == "waiting" and stored.kind == "draft":
+        raise InvalidValue(f"reply {outgoing_id!r} is a draft, which is never sent again: its answer was sent anew")
+    one, other = _DECIDABLE[status]
+    if stored.status in (one, other):
+        update = "UPDATE outbox SET status = :status, why = :why WHERE outgoing_id = :outgoing_id"
+        database.run(update, status=status, why=clean(why), outgoing_id=outgoing_id)
+        decided = replace(stored, status=status, why=clean(why))
+        if status == "dropped":
+            _end_dropped(database, decided)
+            _drop_rest(database, decided)
+        elif event := _event(decided):
+            events.add(database, event)
+        return decided
+    what = "sent again" if status == "waiting" else "dropped"
+    raise InvalidValue(f"reply {outgoing_id!r} is {stored.status}; only one that is {one} or {other} can be {what}")
 
 
 def as_row(outgoing: OutboxItem) -> OutboxRow:

@@ -2,12 +2,14 @@
 
 from datetime import timedelta
 
+import pytest
 from msgspec.structs import replace
 
 from tertulia.context.values import RecalledThing
 from tertulia.decisions import Decision
 from tertulia.engine.inspection import CallTime, Spent
 from tertulia.engine.store_protocols import DeliveryAttempt, StoreProtocol
+from tertulia.errors import InvalidValue
 from tertulia.models.base import Usage
 from tertulia.models.calls import Call
 from tertulia.models.prices import Price
@@ -137,6 +139,34 @@ class InspectionContract:
         assert second.spent == Spent()
         for named in ({"place": GROUP}, {"status": "open"}, {"before": "r2"}, {"ids": ["r1"]}):
             assert [one.run.id for one in await store.inspection.runs(most=9, **named)] == ["r1"]
+
+    @check
+    async def test_prompts_of_a_day_come_with_layers_calls_and_tools(self, store: StoreProtocol) -> None:
+        await receive(store, a_message())
+        await store.runs.begin(a_run(), PROMPT, at=NOON)
+        await store.runs.add_call(a_run(), a_call(status="failed", usage=Usage(), money=0.0))
+        await store.runs.add_record(a_run(), 0, a_record(), call=a_call())
+        await store.runs.begin_tool(a_run(), a_tool_run())
+        await store.runs.ask(a_run(), 1, PROMPT, at=LATER)
+        await store.runs.ask(a_run(), 1, PROMPT, at=LATER + timedelta(seconds=1))
+        later = a_run(id="r2", target="m9", taken=(), began_at=NOON + timedelta(days=1))
+        await store.runs.begin(later, PROMPT, at=NOON + timedelta(days=1))
+
+        first, second = await store.inspection.sent(place=GROUP, day=NOON.date(), most=9)
+        (last,) = await store.inspection.sent(runs=["r2"], most=9)
+
+        assert (first.run_id, first.step, first.at, first.status, first.after) == ("r1", 0, NOON, "answered", ())
+        assert rounded(first.spent) == replace(SPENT, calls=2)
+        assert (second.step, second.at, second.status) == (1, LATER + timedelta(seconds=1), "under way")
+        assert second.after == ("look",)
+        assert second.target
+        assert second.target.message.id == "m1"
+        assert len(second.layers) == len(second.size.layers) == len(PROMPT.layers)
+        assert (last.run_id, last.target) == ("r2", None)
+        assert list(await store.inspection.days(GROUP)) == [NOON.date() + timedelta(days=1), NOON.date()]
+        assert list(await store.inspection.sent(place=GROUP, day=NOON.date(), most=1)) == [second]
+        with pytest.raises(InvalidValue, match="say which runs, or a place and a day"):
+            await store.inspection.sent(place=GROUP, most=1)
 
     @check
     async def test_tools_replies_and_tasks_are_found_by_their_runs(self, store: StoreProtocol) -> None:

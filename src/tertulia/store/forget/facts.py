@@ -25,7 +25,7 @@ from tertulia.memory.values import (
     UnsentWork,
     Withdrawal,
 )
-from tertulia.store import chats, cursors, decisions, tasks
+from tertulia.store import chats, cursors, decisions
 from tertulia.store.database import Database
 from tertulia.store.encoding import STRINGS, TASK, dumps
 from tertulia.store.fact_rows import SAID_IN_GROUP
@@ -399,10 +399,7 @@ def _withdraw(database: Database, found: Withdrawal, plans: PlanRules) -> None:
     """Empty unsent replies, cancel tasks and withdraw runs."""
     removal.empty_replies(database, found.replies, REASON)
     database.run("UPDATE outbox SET turns = '[]' WHERE id IN (:turns)", turns=found.turns)
-    bodies = database.all("SELECT body FROM tasks WHERE task_id IN (:tasks)", tasks=found.tasks)
-    cancelled = [replace(TASK.loads(body), args={}, status="cancelled", why=REASON) for (body,) in bodies]
-    if cancelled:
-        tasks.change(database, {task.id: task for task in cancelled}, plans)
+    removal.cancel_tasks(database, "task_id IN (:tasks)", plans, REASON, tasks=found.tasks)
     _withdraw_runs(database, found.runs)
 
 
