@@ -4,7 +4,7 @@ The table has no index but its sequence, which is the cursor. So an event is app
 its place is, and a commit for many places writes one page of events. An index by place cost a page for each place.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -13,9 +13,9 @@ import msgspec
 from msgspec.structs import replace
 
 from tertulia.errors import InvalidValue, TertuliaError
-from tertulia.events import DurableEvent
+from tertulia.events import DurableEvent, PlaceChanged
 from tertulia.messages import Place
-from tertulia.store.database import Database
+from tertulia.store.database import Database, insert_row
 from tertulia.store.encoding import ANY, PLACE, dumps, format_time
 from tertulia.store.identities import find_place, upsert_place
 from tertulia.store.threads import Repository, WriterThread, reading
@@ -28,9 +28,6 @@ LAST_ROW = 2**63 - 1  # that a table may have
 Published = Callable[[Sequence[DurableEvent]], None]
 
 _COLUMNS = ("place", "number", "cursor", "at")
-# stores an event
-_INSERT = """INSERT INTO place_events (place, number, run_id, at, body)
-    VALUES (:place, :number, :run_id, :at, :body)"""
 # the oldest events after a cursor, of one place or run if that is said, each with the newest title of its place
 _READ = """SELECT e.id, e.number, e.at, e.body,
         (SELECT t.body FROM titles t WHERE t.place = e.place ORDER BY t.id DESC LIMIT 1),
@@ -93,10 +90,19 @@ def add(
     when = format_time(at)
     for following, event in enumerate(events, number):
         run_id = getattr(event, "run_id", None)
-        row = database.insert(_INSERT, place=place, number=following, run_id=run_id, at=when, body=_body(event))
+        values = {"place": place, "number": following, "run_id": run_id, "at": when, "body": _body(event)}
+        row = insert_row(database, "place_events", **values)
         if row % CLEANUP_INTERVAL == 0:
             database.run("DELETE FROM place_events WHERE id <= :last", last=row - MAX_EVENTS)
         database.events.append(replace(event, at=at, number=following, cursor=str(row)))
+
+
+def add_place_changes(database: Database, places: Iterable[int], *, at: datetime | None = None) -> None:
+    """Store that what is stored of places, by their rows, changed as a whole."""
+    select = """SELECT t.body FROM places p JOIN titles t ON t.id = (SELECT max(id) FROM titles WHERE place = p.id)
+        WHERE p.id IN (:places) ORDER BY p.id"""
+    for (place,) in database.all(select, places=list(places)):
+        add(database, PlaceChanged(place=PLACE.loads(place)), at=at)
 
 
 def _count(database: Database, place: Place, more: int) -> tuple[int, int]:

@@ -18,9 +18,9 @@ from tertulia.formats.imported import EXPORT_ID, ImportedMessage, Remembered
 from tertulia.memory.values import FactRules
 from tertulia.messages import Message, Place, PlaceKey
 from tertulia.platform import Received
-from tertulia.store import places
+from tertulia.store import events, places
 from tertulia.store.cursors import read_cursor, set_cursor
-from tertulia.store.database import Database, Row
+from tertulia.store.database import Database, Row, insert_into, insert_row
 from tertulia.store.encoding import clean, dumps, format_time, parse_time
 from tertulia.store.identities import IMPORTS, current_place, find_place, upsert_name, upsert_place
 from tertulia.store.imported_memory import MemoryCounts, add_memory
@@ -133,6 +133,7 @@ class _Target:
             return
         all_read = read_cursor(database, self.place) == self.before
         _count(database, self.row, self.place, self.count)
+        events.add_place_changes(database, [self.row])
         if all_read:
             set_cursor(database, self.place, self.count)
 
@@ -219,8 +220,7 @@ def _find_staging(database: Database, place: int) -> tuple[int | None, int]:
 
 
 def _create_staging(database: Database, place: int) -> int:
-    insert = "INSERT INTO places (place_key, platform, place_id) VALUES (:key, :platform, :place_id)"
-    return database.insert(insert, key=_staging_key(place), platform=IMPORTS, place_id=str(place))
+    return insert_row(database, "places", place_key=_staging_key(place), platform=IMPORTS, place_id=str(place))
 
 
 def _finish(database: Database, place: Place, learn: bool) -> None:
@@ -230,6 +230,7 @@ def _finish(database: Database, place: Place, learn: bool) -> None:
     staging, _ = _find_staging(database, row)
     if staging is not None:
         _count(database, row, place, _merge(database, row, staging))
+        events.add_place_changes(database, [row])
     if learn:
         set_cursor(database, current_place(database, place), 0)
 
@@ -238,8 +239,7 @@ def _merge(database: Database, place: int, staging: int) -> int:
     """Move the staged messages into their place, each before the first that was sent after it; return how many are."""
     _remove_known(database, place, staging)
     numbers = _new_numbers(database, place, staging)
-    insert = "INSERT INTO new_numbers (place, number, new_number) VALUES (:place, :number, :new_number)"
-    database.many(insert, numbers)
+    database.many(insert_into("new_numbers", "place", "number", "new_number"), numbers)
     _renumber(database, place, staging)
     _move_references(database, place)
     database.run("DELETE FROM window_pasts WHERE place = :place", place=place)

@@ -19,8 +19,8 @@ from tertulia.memory.forget import Key, Plan
 from tertulia.memory.values import FactRules
 from tertulia.messages import Author, Message, Quote, Reply
 from tertulia.run.chat_values import place_of_chat
-from tertulia.store import chats, decisions, file_garbage, message_rows, prompts, search_index, tasks
-from tertulia.store.database import Database
+from tertulia.store import chats, decisions, events, file_garbage, message_rows, prompts, search_index, tasks
+from tertulia.store.database import Database, insert_into, insert_row
 from tertulia.store.encoding import LEFT_OUT, MESSAGE, PLACE, QUOTE, REPLY, TASK, JsonType, clean, dumps
 from tertulia.store.forget import retraction
 from tertulia.store.identities import find_place, upsert_name
@@ -151,10 +151,11 @@ def empty_replies(database: Database, rows: Sequence[int], why: str = REASON) ->
 
     One that is just being sent may still arrive.
     """
-    found = database.all("SELECT id, reply FROM outbox WHERE id IN (:rows)", rows=rows)
-    empty = [(row, Reply(place=REPLY.loads(reply).place, text="")) for row, reply in found]
+    found = database.all("SELECT id, place, reply FROM outbox WHERE id IN (:rows)", rows=rows)
+    empty = [(row, Reply(place=REPLY.loads(reply).place, text="")) for row, _, reply in found]
     database.many(_EMPTY_REPLY, [{"row": row, "reply": dumps(reply), "why": why} for row, reply in empty])
     database.run(_EMPTY_ATTEMPTS, rows=rows)
+    events.add_place_changes(database, {place for _, place, _ in found})
 
 
 _EMPTY_REPLY = """UPDATE outbox SET text = '', reply = :reply, turns = '[]', why = :why,
@@ -202,7 +203,8 @@ def remove_runs(database: Database, runs: Collection[str]) -> None:
     for table in ("records", "tool_runs"):
         database.run(f"DELETE FROM {table} WHERE run_id IN (:runs)", runs=runs)
     prompts.remove_prompts(database, list(runs), None)
-    database.run("UPDATE runs SET why = '', forgotten = 1 WHERE run_id IN (:runs)", runs=runs)
+    update = "UPDATE runs SET why = '', forgotten = 1 WHERE run_id IN (:runs) RETURNING place"
+    events.add_place_changes(database, {place for (place,) in database.all(update, runs=runs)})
 
 
 def _empty_forwards(database: Database, keys: Sequence[Key], work: Work) -> None:
@@ -423,14 +425,11 @@ def hide_person(database: Database, plan: Plan, at: datetime) -> None:
     """
     person = {"platform": clean(plan.platform), "author_id": clean(plan.author_id)}
     if not database.one(_IS_HIDDEN, **person):
-        begin = "INSERT INTO forgets (platform, author_id, at, state) VALUES (:platform, :author_id, :at, 'removing')"
-        database.insert(begin, **person, at=utc(at).isoformat())
+        insert_row(database, "forgets", **person, at=utc(at).isoformat(), state="removing")
     drop_caches(database)
     if plan.author is None:
         return
-    block = (
-        "INSERT INTO blocked_authors (author, at) VALUES (:author, :at) ON CONFLICT (author) DO UPDATE SET until = NULL"
-    )
+    block = f"{insert_into('blocked_authors', 'author', 'at')} ON CONFLICT (author) DO UPDATE SET until = NULL"
     database.run(block, author=plan.author, at=utc(at).isoformat())
     newest = """SELECT max(m.id) FROM messages m JOIN names n ON n.id = m.name
         WHERE n.author = :author GROUP BY m.place"""
