@@ -26,7 +26,7 @@ from tertulia.messages import Place
 from tertulia.store.database import Connection, Failure, Fault, Row, RowCache, translate
 from tertulia.store.identities import place_key
 from tertulia.store.postgres.statements import Parameters, definition, form, parameters
-from tertulia.store_url import masked
+from tertulia.store_url import is_postgres, masked
 
 BEGIN_READING = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _DEFAULTS: dict[str, str | int] = {  # what the URL does not say
@@ -74,7 +74,7 @@ _FAULTS = {  # by codes of errors and their first two characters
         (Fault(Failure.AGAIN, *_BUSY), "lost 08 40 55P03 57P01 57P02 57P03"),
         (Fault(Failure.ANSWER, *_BUSY), "08007"),
         (Fault(Failure.TRANSACTION, *_BUSY), "57 53300"),
-        (Fault(Failure.TRANSACTION, StoreBusy), "taken"),
+        (Fault(Failure.TAKEN, StoreBroken, "another bot has it"), "taken"),
         (Fault(Failure.TRANSACTION, StoreFull, "there is no room left at the database"), "53"),
         (Fault(Failure.TRANSACTION, *_REFUSED), "25006 54 58"),
         (Fault(Failure.TRANSACTION, StoreBroken), "25 XX"),
@@ -120,9 +120,14 @@ class _Number(NumericBinaryLoader):
 def connection_text(url: str, **more: str) -> str:
     """Return a URL with what it does not say; raise `StoreRefused`, without its password, if it is no such URL."""
     try:
-        given = conninfo_to_dict(url)
+        given = conninfo_to_dict(url) if is_postgres(url) else None
     except psycopg.Error:
-        raise StoreRefused("store: it is no URL of PostgreSQL such as postgresql://user@host/database") from None
+        given = None
+    if given is None:
+        raise StoreRefused(
+            "store: it is no URL of PostgreSQL such as postgresql://user@host/database; in a password "
+            "/ ? # @ % are written %2F %3F %23 %40 %25"
+        )
     return make_conninfo("", **{**_DEFAULTS, **more, **cast("dict[str, Any]", given)})
 
 
@@ -230,7 +235,10 @@ class PostgresDatabase(Connection):
     def is_new(self) -> bool:
         ours, others = self.all(_TABLES)[0]
         if others and not ours:
-            raise StoreBroken("it is a database of another program")
+            raise StoreBroken(f"{self.describe()}: it is a database of another program")
+        encoding = self.all("SHOW server_encoding")[0][0]
+        if encoding != "UTF8":
+            raise StoreRefused(f"{self.describe()}: its encoding is {encoding}, which cannot hold every text, not UTF8")
         return not ours
 
     def begin_migration(self) -> None:
@@ -381,7 +389,7 @@ class PostgresDatabase(Connection):
         if opening and self._writes:
             self._transaction = (found[1].get_value(0, 0) or b"").decode()
             if self.token and not found[1].get_value(0, 1):
-                raise TakenOver("another bot has taken the store over; nothing is written until the next start")
+                raise TakenOver(self.describe())
         return found[-1]
 
     def _without_prepared(self, results: list[pq.abc.PGresult]) -> list[pq.abc.PGresult]:

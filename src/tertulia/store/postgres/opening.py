@@ -9,7 +9,7 @@ from typing import NamedTuple
 from platformdirs import user_data_path
 from psycopg import Error
 
-from tertulia.errors import StoreRefused
+from tertulia.errors import StoreRefused, StoreTrouble
 from tertulia.media.file_folder import FileFolder
 from tertulia.store.media_folder import find_folder, open_folder
 from tertulia.store.migrations import migrate, refuse_older
@@ -37,9 +37,10 @@ def open_store(url: str, *, media_folder: str | None, durable: bool) -> Opened:
             application = application_name(token)
             writing = PostgresDatabase(url, caching=True, application=application)
             undo.callback(writing.close)
-            migrate(writing)
-            refuse_incomplete(writing)
-            holder = Holder(url, token)
+            with _naming(url):
+                migrate(writing)
+                refuse_incomplete(writing)
+                holder = Holder(url, token)
             undo.callback(holder.release)
             writing.token = token
             reading = PostgresDatabase(url, application=application)
@@ -71,9 +72,10 @@ def open_alone(url: str, *, new: bool) -> Iterator[tuple[PostgresDatabase, str]]
     """Open a store that no bot has, and the path beside which its files of media are; a new one is made."""
     try:
         with closing(PostgresDatabase(url) if new else connect_reading(url)) as database:
-            if new:
-                migrate(database)
-            holder = Holder(url, token_hex(16))
+            with _naming(url):
+                if new:
+                    migrate(database)
+                holder = Holder(url, token_hex(16))
             try:
                 yield database, str(files_beside(url))
             finally:
@@ -86,17 +88,27 @@ def connect_reading(url: str) -> PostgresDatabase:
     """Connect to an existing store for reading."""
     reading = PostgresDatabase(url)
     try:
-        if reading.is_new():
-            raise StoreRefused(f"the store {masked(url)}: there is no store yet")
-        refuse_older(reading)
-        refuse_incomplete(reading)
+        with _naming(url):
+            if reading.is_new():
+                raise StoreRefused("there is no store yet")
+            refuse_older(reading)
+            refuse_incomplete(reading)
     except BaseException:
         reading.close()
         raise
     return reading
 
 
+@contextmanager
+def _naming(url: str) -> Iterator[None]:
+    """Name the store in an error that keeps it from being opened."""
+    try:
+        yield
+    except StoreTrouble as error:
+        raise type(error)(f"the store {masked(url)}: {error}") from error
+
+
 def files_beside(url: str) -> Path:
     """Return the path beside which files of a store are kept on this machine where no folder was named."""
-    name = masked(url).removeprefix("postgresql://").replace("/", "-").replace(":", "-")
-    return user_data_path("tertulia") / name
+    host, _, database = masked(url).removeprefix("postgresql://").replace(":", "-").partition("/")
+    return user_data_path("tertulia") / host / database.replace("/", "-")
