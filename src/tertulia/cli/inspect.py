@@ -23,7 +23,6 @@ from tertulia.errors import InvalidValue
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import date
-    from pathlib import Path
 
     from tertulia.engine.inspection import Spent
     from tertulia.inspector.values import (
@@ -95,7 +94,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 async def _read(
-    db: "Path | None", what: str | None, day: "date | None"
+    db: "str | None", what: str | None, day: "date | None"
 ) -> "tuple[Home | None, tuple[Strata, DecisionPage] | None, RunShown | None]":
     """Return what is asked for: home, the requests and decisions of a place, or a run."""
     from tertulia.inspector import home, places, runs, strata
@@ -122,10 +121,10 @@ async def _is_place(store: "Store", what: str) -> bool:
     return True
 
 
-def _name(db: "Path | None") -> str:
+def _name(db: "str | None") -> str:
     from tertulia.store_url import masked
 
-    return masked(str(existing_store(db)))
+    return masked(existing_store(db))
 
 
 def _print_home(home: "Home") -> None:
