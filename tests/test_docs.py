@@ -147,7 +147,7 @@ def test_every_local_link_leads_somewhere() -> None:
 
 
 def test_architecture_stays_a_page() -> None:
-    assert len((ROOT / "ARCHITECTURE.md").read_text("utf-8").split()) < 2_900
+    assert len((ROOT / "ARCHITECTURE.md").read_text("utf-8").split()) < 3_000
 
 
 def test_architecture_names_the_modules_that_there_are() -> None:

@@ -68,7 +68,7 @@ async def test_the_check_prints_what_the_page_shows(folder: Path) -> None:
 
 
 async def test_the_bot_answers_with_its_tool(folder: Path) -> None:
-    [port] = re.findall(r"port = (\d+)", (folder / "tertulia.toml").read_text())
+    [port] = re.findall(r"^port = (\d+)", (folder / "tertulia.toml").read_text(), re.MULTILINE)
 
     assert b"Alice rolled 1" in await answer_of(folder, int(port), Barman())
     assert (folder / "tertulia.db").exists()

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,7 @@ async def run_bot(path: Path, environment: Mapping[str, str] = os.environ) -> No
             f"{path} names no platform: set TERTULIA_TELEGRAM_TOKEN, add [platforms.NAME], "
             "or talk to the bot with `tertulia chat`"
         )
-    async with open_bot(file, environment) as engine:
+    async with open_bot(file, environment) as engine, page_of(engine, file):
         beside = [
             asyncio.create_task(log_events(engine.events())),
             asyncio.create_task(reload_on_change(engine, file, environment)),
@@ -90,6 +90,30 @@ async def run_bot(path: Path, environment: Mapping[str, str] = os.environ) -> No
             for task in beside:
                 task.cancel()
             await asyncio.wait(beside)
+
+
+@asynccontextmanager
+async def page_of(engine: Engine, file: ConfigFile) -> AsyncIterator[None]:
+    """Serve the page that a config asks for, and print its links; without the table `[web]` do nothing."""
+    if file.web is None:
+        yield
+        return
+    from tertulia.platforms.web.page_server import serve_page
+    from tertulia.platforms.web.site import Site
+
+    config = file.config
+    site = Site(
+        store=engine.store,
+        now=lambda: datetime.now(UTC),
+        engine=engine,
+        agent=config.persona.name,
+        language=config.behavior.language,
+    )
+    async with AsyncExitStack() as opened:
+        with file.naming("web"):
+            page = await opened.enter_async_context(serve_page(site, file.web, store=file.store, folder=file.folder))
+        print(*page.lines, sep="\n", flush=True)  # the log would hide the tokens
+        yield
 
 
 @asynccontextmanager

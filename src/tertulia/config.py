@@ -84,6 +84,18 @@ class TelegramConfig(Struct, frozen=True, kw_only=True):
     listen: str = "127.0.0.1:8443"  # where the webhook listens
 
 
+class WebConfig(Struct, frozen=True, kw_only=True):
+    """The page of a bot, which its process serves where the table is written."""
+
+    host: str = "127.0.0.1"  # where it listens
+    port: Annotated[int, Meta(ge=0, le=65_535)] = 8765
+    path: str = ""  # where it is at its host, such as /bot
+    hosts: tuple[str, ...] = ()  # names by which people reach it; those of loopback are known
+    certificate: str = ""  # the file of a TLS certificate, relative to the config
+    key: str = ""  # the file of its private key
+    proxy: tuple[str, ...] = ()  # addresses of the proxy that speaks TLS; then only it may ask
+
+
 class PlatformConfig(Struct, frozen=True, kw_only=True):
     """A platform: its class, and what that is called with."""
 
@@ -108,6 +120,7 @@ class Config(Struct, frozen=True, kw_only=True):
     memory: MemoryConfig = MemoryConfig()
     media: MediaConfig = MediaConfig()
     telegram: TelegramConfig = TelegramConfig()
+    web: WebConfig = WebConfig()
     platforms: dict[str, Any] = {}  # the raw tables; `ConfigFile.platforms` has them checked
 
     @property
@@ -120,6 +133,7 @@ class ConfigFile(Struct, frozen=True, kw_only=True):
 
     config: Config
     platforms: Mapping[str, PlatformConfig] = {}
+    web: WebConfig | None = None  # None: the bot serves no page
     folder: Path = Path()
     path: Path | None = None  # None: there is no file
     reader: ConfigReader | None = None  # knows the line of each key
@@ -198,7 +212,8 @@ def read_config(text: str, environment: Mapping[str, str], *, path: Path | None 
     if config.telegram != TelegramConfig() or "telegram" in reader.tables:
         options = {name: value for name, value in asdict(config.telegram).items() if value}
         platforms = {"telegram": PlatformConfig(use=PLATFORMS["telegram"], options=options), **platforms}
-    return ConfigFile(config=config, platforms=platforms, folder=folder, path=path, reader=reader)
+    web = config.web if config.web != WebConfig() or "web" in reader.tables else None
+    return ConfigFile(config=config, platforms=platforms, web=web, folder=folder, path=path, reader=reader)
 
 
 def load_object(name: str) -> Any:

@@ -12,8 +12,6 @@ from cli.stores import a_store, held
 from engine.engines import BOB, GROUP, engine_with, said, talked
 from people import NOON
 from tertulia import Store
-from tertulia.cli.places import ADDRESSES, REASONS
-from tertulia.decisions import Address, Reason
 from tertulia.engine.limits import Limits
 from tertulia.messages import Quote
 from tertulia.models.scripted import Scripted
@@ -91,10 +89,6 @@ def test_machines_get_messages_with_decisions_and_their_runs(here: Here, db: str
     assert (made["reason"], made["address"], made["edited"], made["agent"]) == ("answered", "name", False, "")
     assert (made["run"]["id"], made["run"]["status"], made["run"]["taken"]) == (made["run_id"], "done", ["2"])
     assert made["why"] == "answered"
-
-
-def test_every_reason_and_every_way_to_speak_to_the_bot_has_words() -> None:
-    assert (set(REASONS), set(ADDRESSES)) == (set(Reason.__args__), set(Address.__args__))  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ async def forget(store: Store, where: str) -> None:
     """Forget somebody, and end in the midst of it as if killed: before the commit, or before the file is rewritten."""
     await store.inbox.receive(a_message("the zyzzyva and the flowerpot", id="1"), at=NOON)
     await store.tasks.add([a_task(args={"text": "zyzzyva"})])
-    cut = {"before": (removal, "remove_person"), "after": (connection, "truncate_wal")}[where]
+    cut = {"before": (removal, "remove_person"), "after": (connection.SqliteDatabase, "checkpoint")}[where]
     setattr(*cut, lambda *_: os._exit(9))
     await store.forget(platform="telegram", author_id=ALICE.id)
 

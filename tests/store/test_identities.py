@@ -17,7 +17,7 @@ from tertulia.messages import Author, Message, Place
 from tertulia.store import Store
 from tertulia.store.identities import audience_start, find_place, upsert_name, upsert_place, upsert_title
 from tertulia.store.messages import MessageRow, add, waiting_places
-from tertulia.store.sqlite.connection import Database, clear_cache
+from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread
 
 HOME = replace(DIRECT, id=ALICE.id)
@@ -172,7 +172,7 @@ async def steps(writer: ConnectionThread, work: Callable[[Database], object]) ->
         count += 1
 
     def counted(database: Database) -> None:
-        clear_cache(database)
+        database.cache.clear()
         database.set_progress_handler(step, 1)
         try:
             work(database)

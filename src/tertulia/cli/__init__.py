@@ -23,6 +23,7 @@ from tertulia.cli import (
     sim,
     tasks,
     usage,
+    web,
 )
 from tertulia.cli.options import log_level
 from tertulia.cli.output import abandon_streams, open_streams
@@ -53,6 +54,7 @@ for module in (
     sim,
     tasks,
     usage,
+    web,
 ):
     module.add_to(app)
 app.registered_commands.sort(key=lambda command: str(command.name or getattr(command.callback, "__name__", "")))

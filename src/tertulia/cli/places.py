@@ -21,36 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from tertulia.decisions import Address, Decision, Reason
+    from tertulia.decisions import Decision
     from tertulia.messages import Message
     from tertulia.run.journal import Run
 
 Decided = tuple["Message", tuple["Decision", ...]]
-
-REASONS: "Mapping[Reason, str]" = {
-    "waiting": "it waits for the end of its burst, or of the run before it",
-    "answered": "answered",
-    "joined": "taken into a run that had begun",
-    "not addressed": "not addressed to the bot: no mention, name or reply to it, and no rule that answers more",
-    "our own": "it is the bot's own",
-    "blocked": "its author is blocked",
-    "agents in a row": "too many messages of agents in a row (behavior.agents_in_a_row)",
-    "rate limit": "its author is over the rate limit (limits.messages)",
-    "spend cap": "a spend cap is reached (limits)",
-    "album answered": "its album was answered before it came",
-    "withdrawn": "it was deleted before it was answered",
-    "forgotten": "it was forgotten before it was answered",
-    "place left": "the bot has left the place",
-    "late edit": "only an edit of it reached the bot, over an hour after it was sent",
-}
-ADDRESSES: "Mapping[Address, str]" = {
-    "direct": "in a direct chat",
-    "reply": "by a reply",
-    "mention": "by a mention",
-    "name": "by name",
-    "rule": "by Behavior.answer_if",
-}
-IMPORTED = "imported: the bot did not receive it"
 
 Last = Annotated[int, typer.Option(min=1, metavar="N", help="The newest N.")]
 
@@ -165,6 +140,8 @@ async def _read_messages(db: "Path | None", given: str, last: int) -> "Sequence[
 def _as_json(message: "Message", decisions: "Sequence[Decision]", runs: "Mapping[str, Run]") -> dict[str, object]:
     import msgspec
 
+    from tertulia.inspector.words import REASONS
+
     return {
         "message": message,
         "decisions": [
@@ -175,6 +152,8 @@ def _as_json(message: "Message", decisions: "Sequence[Decision]", runs: "Mapping
 
 
 def _print_decided(found: "Sequence[Decided]", runs: "Mapping[str, Run]") -> None:
+    from tertulia.inspector.words import address_words
+
     names = short_ids(runs)
     rows = [
         (
@@ -182,7 +161,7 @@ def _print_decided(found: "Sequence[Decided]", runs: "Mapping[str, Run]") -> Non
             local_time(message.sent_at) if message.sent_at else "",
             one_line(message.author.name, 20),
             one_line(_text(message), 40),
-            _addressed(made) if made else "",
+            address_words(made) if made else "",
             made.reason if made else "imported",
             _run_label(made, runs, names) if made else "",
         )
@@ -198,6 +177,8 @@ def _print_decided(found: "Sequence[Decided]", runs: "Mapping[str, Run]") -> Non
 
 
 def _print_reasons(message: "Message", decisions: "Sequence[Decision]", runs: "Mapping[str, Run]") -> None:
+    from tertulia.inspector.words import IMPORTED, REASONS, address_words
+
     when = f", {local_time(message.sent_at)}" if message.sent_at else ""
     who = author_label(message.author.name, message.author.id)
     print_line(f"message {one_line(message.id)} by {who}{when}: {one_line(_text(message))}", bold=True)
@@ -209,18 +190,13 @@ def _print_reasons(message: "Message", decisions: "Sequence[Decision]", runs: "M
             "agent": one_line(made.agent),
             "decision": REASONS[made.reason],
             "when": local_time(made.at) if made.at else "",
-            "addressed": _addressed(made),
+            "addressed": address_words(made),
             "run": _run_label(made, runs, {}),
             "sent": f"tertulia prompt {made.run_id}" if made.run_id in asked else "",
         }
         for name, said in lines.items():
             if said:
                 print_line(f"{name + ':':10} {said}")
-
-
-def _addressed(made: "Decision") -> str:
-    how = ADDRESSES[made.address] if made.address else ""
-    return f"{how}, after an edit".removeprefix(", ") if made.edited else how
 
 
 def _run_label(made: "Decision", runs: "Mapping[str, Run]", names: "Mapping[str, str]") -> str:

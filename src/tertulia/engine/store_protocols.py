@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 
@@ -10,19 +10,24 @@ from tertulia.context.log import Log
 from tertulia.context.values import LeftOut, RecalledThing
 from tertulia.decisions import Decision
 from tertulia.engine.limits import UsageStore
+from tertulia.engine.orders import OrderStore
 from tertulia.engine.places import Ownership, StopRequests
 from tertulia.engine.rate_limit import RateLimitStore
 from tertulia.errors import InvalidValue, TertuliaError
 from tertulia.events import DurableEvent
 from tertulia.media.descriptions import DescriptionStore
 from tertulia.media.values import MediaStore
+from tertulia.memory.forget import Forgotten
 from tertulia.memory.values import Cursors, Episodes, Fact, Facts, IndexReader, IndexWriter, Summaries, WindowPasts
 from tertulia.messages import Author, Message, Place, PlaceKey, Reply
 from tertulia.models.gemini.cache_values import CacheStore
 from tertulia.platform import Change, DeliveryKind, Update
-from tertulia.run.journal import Journal, JournalStore, PromptStore, Run
+from tertulia.run.journal import Journal, JournalStore, Run, StoredPrompts
 from tertulia.tasks.task import REPEATABLE, Policy, Task, cancels_sends
 from tertulia.turns import Prompt, Turn
+
+if TYPE_CHECKING:
+    from tertulia.engine.inspection import InspectionStore
 
 SettingValue = Mapping[str, str | int | float]  # fields of the persona or of the limits
 SendStatus = Literal[
@@ -250,6 +255,10 @@ class RunStore(JournalStore, Protocol):
 
     async def journal(self, run_id: str) -> Journal | None: ...
 
+    async def recalled(self, run_id: str) -> Sequence[RecalledThing]:
+        """Return what the first prompt of a run shows from memory, as far as that is still stored."""
+        ...
+
     async def end(self, run: Run, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
         """End a run and store its replies and tasks, in one transaction; also a run that never began."""
         ...
@@ -448,7 +457,7 @@ class StoreProtocol(Protocol):
     @property
     def runs(self) -> RunStore: ...
     @property
-    def prompts(self) -> PromptStore: ...
+    def prompts(self) -> StoredPrompts: ...
     @property
     def outbox(self) -> OutboxStore: ...
     @property
@@ -457,6 +466,8 @@ class StoreProtocol(Protocol):
     def place_settings(self) -> PlaceSettings: ...
     @property
     def owner_settings(self) -> OwnerSettingStore: ...
+    @property
+    def orders(self) -> OrderStore: ...
     @property
     def facts(self) -> FactStore: ...
     @property
@@ -478,6 +489,8 @@ class StoreProtocol(Protocol):
     @property
     def usage(self) -> UsageStore: ...
     @property
+    def inspection(self) -> "InspectionStore": ...
+    @property
     def model_caches(self) -> CacheStore: ...
     @property
     def ownership(self) -> Ownership: ...
@@ -487,6 +500,10 @@ class StoreProtocol(Protocol):
     def stop_requests(self) -> StopRequests: ...
 
     async def count_rows(self) -> dict[str, int]: ...
+
+    async def forget(self, *, platform: str, author_id: str, at: datetime | None = None) -> Forgotten:
+        """Remove a person from all rows and files; return what was removed, and whether the person was known."""
+        ...
 
     async def check(self) -> list[str]:
         """Check all rows and files; return the faults."""

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from tertulia.context.values import LeftOut, RecalledThing
 from tertulia.decisions import Decision
+from tertulia.engine.inspection import Spent
 from tertulia.engine.limits import Cap, UsageRow
 from tertulia.engine.store_protocols import DeliveryAttempt, OutboxItem
 from tertulia.memory.values import Fact, Subject, Summary
@@ -19,18 +20,6 @@ from tertulia.turns import ToolSpec, Turn
 PlaceState = Literal["answering", "waits", "to decide", "failed", "quiet"]
 SpanKind = Literal["wait", "gather", "request", "retry", "tool", "send"]
 EvidenceKind = Literal["fact", "message", "episode", "tool"]
-
-
-class Spent(Struct, frozen=True, kw_only=True):
-    """A sum over calls."""
-
-    calls: int = 0
-    input: int = 0  # tokens, the cached among them
-    cached: int = 0
-    output: int = 0  # with thoughts
-    money: float = 0.0  # in dollars, of the calls with a known price
-    without_cache: float = 0.0  # what these would have cost without a cache
-    unpriced: int = 0  # calls whose price is not known
 
 
 class MessageBrief(Struct, frozen=True, kw_only=True):
@@ -262,6 +251,7 @@ class Stratum(Struct, frozen=True, kw_only=True):
     size: PromptSize
     spent: Spent
     status: Literal["answered", "failed", "stopped", "under way"]
+    broke: bool = False  # whether something that mostly stays did not repeat; `size` says what and why
 
 
 class Strata(Struct, frozen=True, kw_only=True):
@@ -271,12 +261,13 @@ class Strata(Struct, frozen=True, kw_only=True):
     day: date
     strips: tuple[Stratum, ...]
     spent: Spent
-    breaks: int
+    breaks: int  # strips that broke
     days: tuple[date, ...]  # on which there are requests
 
 
 class LayerDifference(Struct, frozen=True, kw_only=True):
-    name: str
+    name: str  # of a layer, or `tools`
+    tokens: tuple[int, int]  # estimated, in both
     before: str
     after: str
 
@@ -295,7 +286,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
     kind: EvidenceKind
     id: str
     text: str
-    score: float | None
+    score: float | None  # of the search; of a fact how sure it is
     why: str
     shared: tuple[str, ...]  # words that it has in common with the sentence
     place_key: str | None = None

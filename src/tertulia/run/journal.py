@@ -1,6 +1,6 @@
 """The journal of a run: its prompts, responses and tool runs, from which it is resumed. Pure."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import Literal, Protocol
 
@@ -98,6 +98,21 @@ class PromptStore(Protocol):
 
         After each transaction, yield how many prompts it removed. Open runs keep their prompts.
         """
+        ...
+
+
+class StoredPrompts(PromptStore, Protocol):
+    """Prompts that were sent, also for those who look at a store."""
+
+    async def sent_by(self, run_id: str | None = None) -> Sequence[SentPrompt]:
+        """Return the prompts of a run, of the last one by default; of each step the last.
+
+        Raise `PromptRemoved` for a run whose prompts had become too old.
+        """
+        ...
+
+    async def runs(self, prefix: str, *, most: int = 10) -> Sequence[str]:
+        """Return the ids of the newest runs that begin with *prefix*."""
         ...
 
 

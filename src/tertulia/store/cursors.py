@@ -4,21 +4,18 @@ from collections.abc import Sequence
 
 from tertulia.memory.values import CursorKind, UnreadRange
 from tertulia.messages import Place
-from tertulia.store.database import Database
+from tertulia.store.database import Database, upsert_row
 from tertulia.store.encoding import PLACE
 from tertulia.store.identities import find_place, read_place
 from tertulia.store.message_rows import has_changed
-from tertulia.store.threads import Repository
+from tertulia.store.threads import Repository, reading
 
-# Excludes what facts say from being learned again from messages that exist now.
-_EXCLUDE_FACTS = """INSERT INTO fact_exclusions (about, digest, last_message)
-    SELECT DISTINCT about, digest, (SELECT coalesce(max(id), 0) FROM messages) FROM facts WHERE id IN (:facts)
+# Excludes people and what facts say of them from being learned again from messages that exist now; a SELECT follows.
+_EXCLUDE = """INSERT INTO fact_exclusions (about, digest, last_message)
+    SELECT DISTINCT about, digest, (SELECT coalesce(max(id), 0) FROM messages) FROM ({}) gone WHERE true
     ON CONFLICT (about, digest) DO UPDATE SET last_message = excluded.last_message"""
-
-# Excludes everything about a person from being learned again from messages that exist now.
-_EXCLUDE_ALL = """INSERT INTO fact_exclusions (about, digest, last_message)
-    VALUES (:author, '', (SELECT coalesce(max(id), 0) FROM messages))
-    ON CONFLICT (about, digest) DO UPDATE SET last_message = excluded.last_message"""
+_EXCLUDE_FACTS = _EXCLUDE.format("SELECT about, digest FROM facts WHERE id IN (:facts)")
+_EXCLUDE_ALL = _EXCLUDE.format("SELECT id AS about, '' AS digest FROM authors WHERE id = :author")
 
 # The places that have messages to read for facts, each as it is called now.
 _UNREAD = """SELECT t.body FROM places p LEFT JOIN reading_cursors l ON l.place = p.id
@@ -30,11 +27,22 @@ _UNREAD = """SELECT t.body FROM places p LEFT JOIN reading_cursors l ON l.place 
 class SqlCursors(Repository):
     """Implements `memory.values.Cursors`."""
 
-    async def next_range(self, place: Place, *, most: int | None = None) -> UnreadRange | None:
-        return await self._reader.run(lambda database: _next_range(database, place, most))
+    @reading
+    def next_range(self, database: Database, place: Place, *, most: int | None = None) -> UnreadRange | None:
+        row, messages, changes = read_place(database, place, "id, messages, changes") or (None, 0, 0)
+        stale = "SELECT min(number) FROM messages WHERE place = :place AND stale = 1"
+        ((again,),) = database.all(stale, place=row)
+        if again is not None:
+            return UnreadRange(place=place, start=again, stop=again + 1, changes=changes)
+        read = read_cursor(database, place)
+        if read >= messages:
+            return None
+        stop = messages if most is None else min(messages, read + max(1, most))
+        return UnreadRange(place=place, start=read, stop=stop, changes=changes)
 
-    async def unread(self) -> Sequence[Place]:
-        return await self._reader.run(lambda database: [PLACE.loads(body) for (body,) in database.all(_UNREAD)])
+    @reading
+    def unread(self, database: Database) -> Sequence[Place]:
+        return [PLACE.loads(body) for (body,) in database.all(_UNREAD)]
 
 
 def read_cursor(database: Database, place: Place, what: CursorKind = "facts") -> int:
@@ -49,9 +57,7 @@ def set_cursor(database: Database, place: Place, number: int, what: CursorKind =
     row = read_place(database, place, "id, messages")
     if row is None:
         return
-    upsert = f"""INSERT INTO reading_cursors (place, {what}) VALUES (:place, :number)
-        ON CONFLICT (place) DO UPDATE SET {what} = excluded.{what}"""
-    database.run(upsert, place=row[0], number=max(0, min(number, row[1])))
+    upsert_row(database, "reading_cursors", "place", **{"place": row[0], what: max(0, min(number, row[1]))})
 
 
 def mark_read(database: Database, reading: UnreadRange) -> None:
@@ -87,16 +93,3 @@ def exclude_facts(database: Database, facts: Sequence[int]) -> None:
 def exclude_all(database: Database, author: int) -> None:
     """Exclude everything about a person."""
     database.run(_EXCLUDE_ALL, author=author)
-
-
-def _next_range(database: Database, place: Place, most: int | None) -> UnreadRange | None:
-    row, messages, changes = read_place(database, place, "id, messages, changes") or (None, 0, 0)
-    stale = "SELECT min(number) FROM messages WHERE place = :place AND stale = 1"
-    ((again,),) = database.all(stale, place=row)
-    if again is not None:
-        return UnreadRange(place=place, start=again, stop=again + 1, changes=changes)
-    read = read_cursor(database, place)
-    if read >= messages:
-        return None
-    stop = messages if most is None else min(messages, read + max(1, most))
-    return UnreadRange(place=place, start=read, stop=stop, changes=changes)

@@ -12,11 +12,14 @@ Rules for statements, so that SQLite and PostgreSQL take the same text:
 - A statement that is used once stands where it is used. Others are constants, with a sentence above each.
 """
 
+from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum, auto
-from typing import Any, Protocol
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
 
-from tertulia.errors import TertuliaError
+from tertulia.errors import StoreBroken, TertuliaError
 from tertulia.messages import Place
 
 Row = tuple[Any, ...]
@@ -34,7 +37,21 @@ DECODE_ERRORS = (
     RecursionError,
 )  # what reading a damaged row raises
 
+MAX_ERROR_LENGTH = 500  # characters
 _MAX_ROWS = 16384
+
+
+@lru_cache(512)
+def insert_into(table: str, *columns: str) -> str:
+    """Return the statement that inserts a row; a value has the name of its column."""
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(f':{column}' for column in columns)})"
+
+
+@lru_cache(512)
+def upsert_into(table: str, key: str, *columns: str) -> str:
+    """Return the same, which replaces all other columns of a row that has its *key*: `"place, number"`."""
+    others = ", ".join(f"{column} = excluded.{column}" for column in columns if column not in key.split(", "))
+    return f"{insert_into(table, *columns)} ON CONFLICT ({key}) DO UPDATE SET {others}"
 
 
 class RowCache:
@@ -97,6 +114,16 @@ class Database(Protocol):
         ...
 
 
+def insert_row(database: Database, table: str, /, **values: Any) -> int:
+    """Insert a row into a table whose key is `id`; return that id."""
+    return database.insert(insert_into(table, *values), **values)
+
+
+def upsert_row(database: Database, table: str, key: str, /, **values: Any) -> None:
+    """Insert a row, in place of one that has its key."""
+    database.run(upsert_into(table, key, *values), **values)
+
+
 class Failure(Enum):
     """What an error of the database concerns."""
 
@@ -107,13 +134,32 @@ class Failure(Enum):
     ANSWER = auto()  # a commit was not answered, and nobody can be asked: it must not be done again
 
 
+class Fault(NamedTuple):
+    """What an error of a database is: what it concerns, our error for it, and the words of that."""
+
+    failure: Failure
+    error: type[TertuliaError]
+    words: str = ""
+
+
+def translate(error: Exception, what: str, fault: Fault | None, message: str | None = None) -> TertuliaError:
+    """Translate an error of the database, or of decoding, into ours, on one line that begins with *what*."""
+    said = one_line(message or str(error))
+    if fault is None:
+        return StoreBroken(f"{what}: it holds something that cannot be read ({type(error).__name__}: {said})")
+    return fault.error(f"{what}: {fault.words} ({said})" if fault.words else f"{what}: {said}")
+
+
+def one_line(text: str) -> str:
+    """Return the text of an error on one line; it may quote anything that the store contains."""
+    shown = "".join(character if character.isprintable() else " " for character in text[:MAX_ERROR_LENGTH])
+    return " ".join(shown.split())
+
+
 class Connection(Database, Protocol):
     """What the threads and the migrations call besides. Only they begin and end transactions."""
 
-    @property
-    def errors(self) -> tuple[type[Exception], ...]:
-        """What statements and commits raise."""
-        ...
+    errors: tuple[type[Exception], ...]  # what statements and commits raise
 
     @property
     def in_transaction(self) -> bool: ...
@@ -126,29 +172,52 @@ class Connection(Database, Protocol):
         """Begin a transaction whose reads all see one state."""
         ...
 
+    @abstractmethod
     def commit(self) -> None:
         """Make everything since `begin` durable."""
         ...
 
+    @abstractmethod
+    def rollback(self) -> None:
+        """Roll back, if a transaction is open."""
+        ...
+
     def undo(self) -> None:
-        """Roll back, if a transaction is open, and clear the cache and the events; it raises nothing."""
+        """Roll back, and clear the cache and the events; it raises nothing."""
+        self.cache.clear()
+        self.events.clear()
+        with suppress(*self.errors):
+            self.rollback()
+
+    def send(self, statement: str) -> None:
+        """Run a statement without values, at once or with the next one."""
         ...
 
     def savepoint(self) -> int:
         """Set a savepoint; return what `end_savepoint` must be told."""
-        ...
+        self.send("SAVEPOINT job")
+        return len(self.events)
 
     def end_savepoint(self, before: int, *, undo: bool) -> None:
         """Release the savepoint; with *undo*, roll back to it first, and its events too."""
+        if undo:
+            self.cache.clear()
+            del self.events[before:]
+            self.send("ROLLBACK TO SAVEPOINT job")
+        self.send("RELEASE SAVEPOINT job")
+
+    def fault(self, error: Exception) -> Fault | None:
+        """Return what an error of the database is."""
         ...
 
     def failure(self, error: Exception) -> Failure:
-        """Return what an error concerns."""
-        ...
+        """Return what an error of the database concerns."""
+        fault = self.fault(error)
+        return fault.failure if fault else Failure.STATEMENT
 
     def translate(self, error: Exception) -> TertuliaError:
         """Translate an error of the database or of decoding into ours, which names the store."""
-        ...
+        return translate(error, self.describe(), self.fault(error))
 
     def describe(self) -> str:
         """Name the store, for errors."""
@@ -160,7 +229,7 @@ class Connection(Database, Protocol):
 
     def begin_migration(self) -> None:
         """Begin to change tables, and wait until no other process does."""
-        ...
+        self.begin()
 
     def define(self, statement: str) -> None:
         """Run a statement that creates or changes a table, in the words above."""
@@ -179,11 +248,19 @@ class Connection(Database, Protocol):
         ...
 
     def faults(self) -> list[str]:
-        """Check the file and its references; return the faults."""
-        ...
+        """Check the file and its references, where that is ours to do; return the faults."""
+        return []
 
-    def checkpoint(self) -> None:
-        """Empty the log of writes, where it is ours, so that it does not hold what was removed."""
-        ...
+    def checkpoint(self) -> bool:
+        """Empty the log of writes, where it is ours, so that it does not hold what was removed.
 
+        Return False while somebody reads what it holds.
+        """
+        return True
+
+    def vacuum(self) -> None:
+        """Rewrite the file, where it is ours, so that neither it nor its log contains removed bytes."""
+        self.checkpoint()
+
+    @abstractmethod
     def close(self) -> None: ...

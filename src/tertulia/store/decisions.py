@@ -19,7 +19,7 @@ from tertulia.messages import Place
 from tertulia.run.journal import Run
 from tertulia.store import events
 from tertulia.store.database import Database, Row
-from tertulia.store.encoding import PLACE, STRINGS, format_time, parse_time, validate
+from tertulia.store.encoding import PLACE, STRINGS, Columns, format_time
 from tertulia.store.identities import find_place
 
 # the decisions about messages of a place, by the ids of these; a condition
@@ -32,7 +32,7 @@ _DECIDE = f"""UPDATE decisions SET reason = :reason, address = :address, run_id 
 _SKIP = _DECIDE.format("reason = 'waiting'")
 # an album may have been skipped before
 _CLAIM = _DECIDE.format("reason NOT IN ('withdrawn', 'forgotten', 'place left')")
-_COLUMNS = ("agent", "reason", "address", "edited", "run_id", "at")
+_COLUMNS = Columns(Decision, "agent reason address edited run_id at")
 _ANSWERED = Decision(reason="answered")
 
 
@@ -69,8 +69,8 @@ def claim(database: Database, run: Run, message_ids: Iterable[str], at: datetime
     return made
 
 
-def release(database: Database, run_id: str) -> None:
-    """Let the messages of a run that is withdrawn wait again, since they were received."""
+def release(database: Database, run_id: str) -> int:
+    """Let the messages of a run wait again, since they were received; return how many do."""
     ((place, taken),) = database.all("SELECT place, message_ids FROM runs WHERE run_id = :run_id", run_id=run_id)
     update = """UPDATE decisions SET reason = 'waiting', address = NULL, run_id = NULL,
             at = (SELECT received_at FROM messages WHERE id = message)
@@ -79,6 +79,7 @@ def release(database: Database, run_id: str) -> None:
         ) RETURNING message"""
     changed = database.all(update, run_id=run_id, place=place, taken=STRINGS.loads(taken))
     _publish(database, "waiting", changed, None)
+    return len(changed)
 
 
 def end_waiting(database: Database, messages: Iterable[int], reason: Reason, at: datetime | None) -> None:
@@ -109,31 +110,22 @@ def remove(database: Database, message: int) -> None:
 
 def read(database: Database, messages: Sequence[int]) -> dict[int, tuple[Decision, ...]]:
     """Return the decisions about messages by their rows: one for each agent."""
-    select = f"SELECT message, {', '.join(_COLUMNS)} FROM decisions WHERE message IN (:messages) ORDER BY agent"
+    select = f"SELECT message, {_COLUMNS} FROM decisions WHERE message IN (:messages) ORDER BY agent"
     found: dict[int, tuple[Decision, ...]] = dict.fromkeys(messages, ())
     for message, *columns in database.all(select, messages=list(messages)):
-        found[message] += (decode(tuple(columns)),)
+        found[message] += (_COLUMNS.decode(columns),)
     return found
-
-
-def decode(row: Row) -> Decision:
-    """Decode a row of agent, reason, address, edited, run and time."""
-    agent, reason, address, edited, run_id, at = row
-    decision = Decision(
-        agent=agent, reason=reason, address=address, edited=bool(edited), run_id=run_id, at=parse_time(at)
-    )
-    return validate(decision)
 
 
 def find_faults(database: Database) -> Iterator[str]:
     """Yield the decisions that cannot be read, are of another place, or name a run that does not exist."""
-    columns = ", ".join(f"d.{column}" for column in _COLUMNS)
+    columns = ", ".join(f"d.{column}" for column in _COLUMNS.names)
     select = f"""SELECT {columns}, d.message, CASE WHEN d.place = m.place THEN 1 ELSE 0 END,
             CASE WHEN d.run_id IS NULL OR r.id IS NOT NULL THEN 1 ELSE 0 END
         FROM decisions d JOIN messages m ON m.id = d.message LEFT JOIN runs r ON r.run_id = d.run_id"""
     for *row, message, is_of_place, has_run in database.all(select):
         try:
-            decode(tuple(row))
+            _COLUMNS.decode(row)
         except (StoreBroken, ValueError) as error:
             yield f"the decision about message {message}: {error}"
         if not is_of_place:

@@ -3,8 +3,10 @@
 import json
 import math
 import re
-from datetime import datetime
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterable
+from datetime import date, datetime
+from types import NoneType, UnionType
+from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
@@ -72,6 +74,47 @@ VENDOR = JsonType[Vendor](Vendor)
 SETTING_VALUE = JsonType[SettingValue](SettingValue)
 ANY = JsonType[Any](Any)
 _SETTINGS = JsonType[Settings](Settings)
+
+
+_Codec = tuple[str, str, Callable[[Any], Any] | None, Callable[[Any], Any] | None]  # field, column, encode, decode
+
+
+class Columns(Generic[S]):
+    """Fields of a struct as columns: times in ISO form, truth values as 0 and 1, what has no type of SQL as JSON.
+
+    The fields are named in a text; one whose column has another name is `run=run_id`.
+    """
+
+    def __init__(self, kind: type[S], fields: str) -> None:
+        types = {one.name: one.type for one in msgspec.structs.fields(kind)}
+        pairs = [(name, column or name) for name, _, column in (one.partition("=") for one in fields.split())]
+        self._kind = kind
+        self._codecs: list[_Codec] = [(name, column, *_codec(types[name])) for name, column in pairs]
+        self.names = [column for _, column in pairs]
+
+    def __str__(self) -> str:
+        return ", ".join(self.names)
+
+    def of(self, table: str) -> str:
+        """Name the columns as those of a table."""
+        return ", ".join(f"{table}.{name}" for name in self.names)
+
+    def encode(self, value: S) -> dict[str, Any]:
+        """Return the values of the columns, by their names."""
+        return {
+            column: given if (given := getattr(value, name)) is None or encode is None else encode(given)
+            for name, column, encode, _ in self._codecs
+        }
+
+    def decode(self, values: Iterable[Any], **fields: Any) -> S:
+        """Return the struct of the next values, those of the columns, with other fields as they are given."""
+        for (name, _, _, decode), value in zip(self._codecs, values, strict=False):
+            if value is not None:
+                fields[name] = value if decode is None else decode(value)
+        try:
+            return msgspec.convert(fields, self._kind)
+        except msgspec.ValidationError as error:
+            raise StoreBroken(f"it holds something that cannot be read: {error}") from error
 
 
 def validate(value: S) -> S:
@@ -158,3 +201,19 @@ def _is_finite(value: Any) -> bool:
             return all(_is_finite(getattr(value, name)) for name in value.__struct_fields__)
         case _:
             return True
+
+
+def _codec(kind: Any) -> tuple[Callable[[Any], Any] | None, Callable[[Any], Any] | None]:
+    """Return how values of a type are encoded and decoded; None: as they are."""
+    is_union = get_origin(kind) in (Union, UnionType)
+    kinds = [one for one in get_args(kind) if one is not NoneType] if is_union else [kind]
+    one = kinds[0] if len(kinds) == 1 else kind
+    if one is str or get_origin(one) is Literal:
+        return clean, None
+    if one in (int, float):
+        return None, None
+    if one is bool:
+        return int, bool
+    if one in (datetime, date):
+        return one.isoformat, one.fromisoformat
+    return dumps, JsonType[Any](one).loads

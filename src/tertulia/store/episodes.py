@@ -6,11 +6,13 @@ Forgotten history is an episode without messages: no earlier episode is created 
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from tertulia.memory.values import Episode, EpisodeCursor, WindowPast
 from tertulia.messages import Message, Place
 from tertulia.store.cursors import set_cursor
-from tertulia.store.database import Database
-from tertulia.store.encoding import PLACE, STRINGS, clean, dumps, format_time, parse_time, validate
+from tertulia.store.database import Database, Row, insert_row, upsert_row
+from tertulia.store.encoding import PLACE, STRINGS, Columns, clean
 from tertulia.store.identities import (
     IdentityCache,
     conversation_start,
@@ -20,27 +22,24 @@ from tertulia.store.identities import (
     upsert_title,
 )
 from tertulia.store.message_rows import has_changed
-from tertulia.store.threads import Repository
+from tertulia.store.threads import Repository, reading, writing
 
 PAST_RETENTION = 1_000  # messages after which the summary of an older window is removed
+_PAST = Columns(WindowPast, "since start text people")
 MAX_EPISODES = 1_000  # episodes of a place that are looked through, the newest
 
-_STORED = "episode_id place title start stop began_at ended_at topic summary importance people tags".split()
+_EPISODE = Columns(Episode, "id=episode_id start stop began_at ended_at topic summary importance people tags")
+_COLUMNS = f"e.title, {_EPISODE.of('e')}"
 
 # whether a blocked author took part in the episode *e*
 _BLOCKED = """EXISTS (SELECT 1 FROM episode_people w JOIN blocked_authors b ON b.author = w.author
     WHERE w.episode = e.id)"""
 
-# Stores an episode; one with its id is replaced.
-_UPSERT = f"""INSERT INTO episodes ({", ".join(_STORED)}) VALUES ({", ".join(f":{column}" for column in _STORED)})
-    ON CONFLICT (episode_id) DO UPDATE SET {", ".join(f"{column} = excluded.{column}" for column in _STORED)}
-    RETURNING id"""
-
 # Episodes of the same kind of chat, direct or not, without blocked people; of too many the newest.
-_SELECT = f"""SELECT e.title, e.episode_id, e.start, e.stop, e.began_at, e.ended_at, e.topic, e.summary, e.people,
-        e.tags, e.importance
+_SELECT = f"""SELECT {_COLUMNS}
     FROM episodes e JOIN titles t ON t.id = e.title JOIN places p ON p.id = e.place
-    WHERE {{where}} AND t.direct = :direct AND e.stop > e.start AND NOT {_BLOCKED} ORDER BY e.id DESC LIMIT :most"""
+    WHERE {{where}} AND e.hidden = 0 AND t.direct = :direct AND e.stop > e.start AND NOT {_BLOCKED}
+    ORDER BY e.id DESC LIMIT :most"""
 
 # The places with messages that are in no episode, or with episodes of somebody who is blocked now.
 _PLACES = f"""SELECT t.body FROM places p LEFT JOIN reading_cursors l ON l.place = p.id
@@ -98,22 +97,41 @@ _PASTS_OF = """SELECT w.id, w.people, a.author_id FROM window_pasts w JOIN autho
 class SqlEpisodes(Repository):
     """Implements `memory.values.Episodes`."""
 
-    async def add(self, episode: Episode, *, seen: EpisodeCursor) -> bool:
-        return await self._writer.run(lambda database: _add(database, episode, seen), places=[episode.place])
+    @writing
+    def add(self, database: Database, episode: Episode, *, seen: EpisodeCursor) -> bool:
+        if not _is_current(database, episode, seen):
+            return False
+        insert_episode(database, seen.place, episode)
+        if episode.stop > seen.read:
+            set_cursor(database, episode.place, episode.stop, "episodes")
+        return True
 
-    async def cursor(self, place: Place) -> EpisodeCursor | None:
-        return await self._reader.run(lambda database: _read_cursor(database, place))
+    @reading
+    def cursor(self, database: Database, place: Place) -> EpisodeCursor | None:
+        return _read_cursor(database, place)
 
-    async def places(self) -> Sequence[Place]:
-        return await self._reader.run(lambda database: [PLACE.loads(body) for (body,) in database.all(_PLACES)])
+    @reading
+    def places(self, database: Database) -> Sequence[Place]:
+        return [PLACE.loads(body) for (body,) in database.all(_PLACES)]
 
-    async def missing_ranges(self, place: Place) -> Sequence[tuple[int, int]]:
-        return await self._reader.run(lambda database: _missing_ranges(database, place))
+    @reading
+    def missing_ranges(self, database: Database, place: Place) -> Sequence[tuple[int, int]]:
+        found = _read_cursor(database, place)
+        if found is None:
+            return []
+        select = f"SELECT e.start, e.stop FROM episodes e WHERE e.place = :place AND NOT {_BLOCKED} ORDER BY e.start"
+        episodes = database.all(select, place=found.place)
+        reached = earliest_visible(database, found.place)
+        holes: list[tuple[int, int]] = []
+        for start, stop in [*episodes, (found.read, found.read)]:
+            if start > reached:
+                holes.append((reached, min(start, found.read)))
+            reached = max(reached, stop)
+        return [hole for hole in holes if hole[0] < hole[1]]
 
-    async def listed(self, place: Place) -> Sequence[Episode]:
-        return await self._reader.run(
-            lambda database: _list(database, place, "p.id = :row", row=find_place(database, place))
-        )
+    @reading
+    def listed(self, database: Database, place: Place) -> Sequence[Episode]:
+        return _list(database, place, "p.id = :row", row=find_place(database, place))
 
     async def visible_to(self, target: Message) -> Sequence[Episode]:
         place = target.place
@@ -122,15 +140,6 @@ class SqlEpisodes(Repository):
         where = "p.platform = :platform AND p.place_id = :place_id"  # in any thread
         named = {"platform": clean(place.platform), "place_id": place.id}
         return await self._reader.run(lambda database: _list(database, place, where, **named))
-
-
-def _add(database: Database, episode: Episode, seen: EpisodeCursor) -> bool:
-    if not _is_current(database, episode, seen):
-        return False
-    insert_episode(database, seen.place, episode)
-    if episode.stop > seen.read:
-        set_cursor(database, episode.place, episode.stop, "episodes")
-    return True
 
 
 def _is_current(database: Database, episode: Episode, seen: EpisodeCursor) -> bool:
@@ -181,6 +190,17 @@ def remove_without(database: Database, author: int) -> None:
     database.run("DELETE FROM window_pasts WHERE id IN (:gone)", gone=gone)
 
 
+def hide(database: Database, episode_id: str) -> bool:
+    """Hide an episode from all that models are shown, with the summaries it may be in; return whether there is one."""
+    found = database.all(
+        "UPDATE episodes SET hidden = 1 WHERE episode_id = :episode_id RETURNING place, start",
+        episode_id=clean(episode_id),
+    )
+    for place, start in found:
+        database.run("DELETE FROM window_pasts WHERE place = :place AND start > :start", place=place, start=start)
+    return bool(found)
+
+
 def earliest_visible(database: Database, place: int) -> int:
     """Return the first number that episodes may begin with: earlier messages were forgotten or cleared."""
     select = """SELECT p.beginning, coalesce(max(e.start), 0) FROM places p
@@ -191,21 +211,10 @@ def earliest_visible(database: Database, place: int) -> int:
 
 def insert_episode(database: Database, place: int, episode: Episode) -> None:
     """Store an episode in the row of its place; one with its id is replaced."""
-    ((row,),) = database.all(
-        _UPSERT,
-        episode_id=clean(episode.id),
-        place=place,
-        title=upsert_title(database, episode.place, place),
-        start=episode.start,
-        stop=episode.stop,
-        began_at=format_time(episode.began_at),
-        ended_at=format_time(episode.ended_at),
-        topic=clean(episode.topic),
-        summary=clean(episode.summary),
-        importance=episode.importance,
-        people=dumps(episode.people),
-        tags=dumps(tuple(map(clean, episode.tags))),
-    )
+    title = upsert_title(database, episode.place, place)
+    row = _EPISODE.encode(replace(episode, tags=tuple(map(clean, episode.tags))))
+    upsert_row(database, "episodes", "episode_id", place=place, title=title, **row)
+    ((row,),) = database.all("SELECT id FROM episodes WHERE episode_id = :name", name=clean(episode.id))
     service = episode.place.author_namespace
     people = {upsert_author(database, service, person) for person in episode.people}
     database.run("DELETE FROM episode_people WHERE episode = :row", row=row)
@@ -222,59 +231,55 @@ def _read_cursor(database: Database, place: Place) -> EpisodeCursor | None:
     return EpisodeCursor(place=place_row, read=max(read[0] if read else 0, beginning), count=count, changes=changes)
 
 
-def _missing_ranges(database: Database, place: Place) -> list[tuple[int, int]]:
-    found = _read_cursor(database, place)
-    if found is None:
-        return []
-    select = f"SELECT e.start, e.stop FROM episodes e WHERE e.place = :place AND NOT {_BLOCKED} ORDER BY e.start"
-    episodes = database.all(select, place=found.place)
-    reached = earliest_visible(database, found.place)
-    holes: list[tuple[int, int]] = []
-    for start, stop in [*episodes, (found.read, found.read)]:
-        if start > reached:
-            holes.append((reached, min(start, found.read)))
-        reached = max(reached, stop)
-    return [hole for hole in holes if hole[0] < hole[1]]
-
-
 def _list(database: Database, place: Place, where: str, **named: Any) -> list[Episode]:
     """Return the episodes that match *where*, without those of an earlier conversation, by thread and in order."""
-    identities = IdentityCache()
     direct = int(place.kind == "direct")
-    rows = database.all(_SELECT.format(where=where), direct=direct, most=MAX_EPISODES, **named)
-    episodes = [_episode(identities.place(database, title), *row) for title, *row in rows]
+    episodes = _decode(database, database.all(_SELECT.format(where=where), direct=direct, most=MAX_EPISODES, **named))
     firsts = {one: conversation_start(database, one) for one in {episode.place for episode in episodes}}
     found = [episode for episode in episodes if episode.start >= firsts[episode.place]]
     return sorted(found, key=lambda episode: (episode.place.thread or "", episode.start))
 
 
-def _episode(place: Place, name: str, start: int, stop: int, *rest: Any) -> Episode:
-    began_at, ended_at, topic, summary, people, tags, importance = rest
-    return validate(
-        Episode(
-            id=name,
-            place=place,
-            start=start,
-            stop=stop,
-            began_at=parse_time(began_at),
-            ended_at=parse_time(ended_at),
-            topic=topic,
-            summary=summary,
-            people=STRINGS.loads(people),
-            tags=STRINGS.loads(tags),
-            importance=importance,
-        )
-    )
+def with_ids(database: Database, episode_ids: Sequence[str]) -> dict[str, Episode]:
+    """Return episodes by their ids; none with blocked people."""
+    select = f"SELECT {_COLUMNS} FROM episodes e WHERE e.episode_id IN (:ids) AND e.stop > e.start AND NOT {_BLOCKED}"
+    rows = database.all(select, ids=[clean(one) for one in episode_ids])
+    return {episode.id: episode for episode in _decode(database, rows)}
+
+
+def _decode(database: Database, rows: Sequence[Row]) -> list[Episode]:
+    """Decode rows of `_COLUMNS`."""
+    identities = IdentityCache()
+    identities.load(database, titles=[row[0] for row in rows])
+    return [_EPISODE.decode(row, place=identities.place(database, title)) for title, *row in rows]
 
 
 class SqlWindowPasts(Repository):
     """Implements `memory.values.WindowPasts`."""
 
-    async def find(self, place: Place, since: int, start: int) -> WindowPast | None:
-        return await self._reader.run(lambda database: _find_past(database, place, since, start))
+    @reading
+    def find(self, database: Database, place: Place, since: int, start: int) -> WindowPast | None:
+        return _find_past(database, place, since, start)
 
-    async def add(self, place: Place, past: WindowPast, *, seen: EpisodeCursor) -> WindowPast:
-        return await self._writer.run(lambda database: _add_past(database, place, past, seen), places=[place])
+    @writing
+    def add(self, database: Database, place: Place, past: WindowPast, *, seen: EpisodeCursor) -> WindowPast:
+        """Store the summary before a window if there is none; an empty one if its messages have changed since."""
+        empty = WindowPast(since=past.since, start=past.start)
+        row = find_place(database, place)
+        if row is None or row != seen.place:  # forgotten, perhaps
+            return empty
+        if has_changed(database, row, seen.changes, (0, seen.count)):
+            return empty
+        stored = _find_past(database, place, past.since, past.start)
+        if stored is not None:
+            return stored
+        forgotten = earliest_visible(database, row)
+        if forgotten and seen.read <= forgotten:
+            past = empty
+        insert_row(database, "window_pasts", place=row, **_PAST.encode(past))
+        old = "DELETE FROM window_pasts WHERE place = :place AND start < :oldest"
+        database.run(old, place=row, oldest=past.start - PAST_RETENTION)
+        return past
 
 
 def _find_past(database: Database, place: Place, since: int, start: int) -> WindowPast | None:
@@ -289,31 +294,3 @@ def _find_past(database: Database, place: Place, since: int, start: int) -> Wind
     if database.one(blocked, place=row, people=people):
         text = ""
     return WindowPast(since=since, start=start, text=text, people=people)
-
-
-def _add_past(database: Database, place: Place, past: WindowPast, seen: EpisodeCursor) -> WindowPast:
-    """Store the summary before a window if there is none; an empty one if its messages have changed since."""
-    empty = WindowPast(since=past.since, start=past.start)
-    row = find_place(database, place)
-    if row is None or row != seen.place:  # forgotten, perhaps
-        return empty
-    if has_changed(database, row, seen.changes, (0, seen.count)):
-        return empty
-    stored = _find_past(database, place, past.since, past.start)
-    if stored is not None:
-        return stored
-    forgotten = earliest_visible(database, row)
-    if forgotten and seen.read <= forgotten:
-        past = empty
-    database.run(
-        """INSERT INTO window_pasts (place, since, start, text, people)
-            VALUES (:place, :since, :start, :text, :people)""",
-        place=row,
-        since=past.since,
-        start=past.start,
-        text=clean(past.text),
-        people=dumps(past.people),
-    )
-    old = "DELETE FROM window_pasts WHERE place = :place AND start < :oldest"
-    database.run(old, place=row, oldest=past.start - PAST_RETENTION)
-    return past

@@ -18,7 +18,7 @@ from tertulia.messages import Place
 from tertulia.store.database import Database
 from tertulia.store.encoding import ANY, PLACE, dumps, format_time
 from tertulia.store.identities import find_place, upsert_place
-from tertulia.store.threads import Repository, WriterThread
+from tertulia.store.threads import Repository, WriterThread, reading
 
 MAX_EVENTS = 200_000  # of all places; the older ones are removed. A reader of one place reads past those of the others
 CLEANUP_INTERVAL = 1_000  # events after which old ones are removed
@@ -59,16 +59,26 @@ class SqlEvents(Repository):
 
         return unsubscribe
 
-    async def read(
-        self, *, after: str, place: Place | None = None, run_id: str | None = None
+    @reading
+    def read(
+        self, database: Database, *, after: str, place: Place | None = None, run_id: str | None = None
     ) -> Sequence[DurableEvent]:
         """Read the oldest events after a cursor; `""` is before all."""
-        return await self._reader.run(lambda database: _read(database, after, place, run_id))
+        rows = database.all(
+            _READ,
+            after=_row_of(after),
+            any_place=int(place is None),
+            place=find_place(database, place) if place else None,
+            any_run=int(run_id is None),
+            run_id=run_id,
+            most=PAGE_SIZE,
+        )
+        return [_event(row) for row in rows]
 
-    async def last(self) -> str:
+    @reading
+    def last(self, database: Database) -> str:
         """Return the cursor of the newest event."""
-        select = "SELECT max(id) FROM place_events"
-        newest = await self._reader.run(lambda database: database.one(select))
+        newest = database.one("SELECT max(id) FROM place_events")
         return str(newest[0] or 0 if newest else 0)
 
 
@@ -110,19 +120,6 @@ def _body(event: DurableEvent) -> str:
 @cache
 def _ids(kind: type[DurableEvent]) -> tuple[str, ...]:
     return tuple(name for name in kind.__struct_fields__ if name not in _COLUMNS)
-
-
-def _read(database: Database, after: str, place: Place | None, run_id: str | None) -> list[DurableEvent]:
-    rows = database.all(
-        _READ,
-        after=_row_of(after),
-        any_place=int(place is None),
-        place=find_place(database, place) if place else None,
-        any_run=int(run_id is None),
-        run_id=run_id,
-        most=PAGE_SIZE,
-    )
-    return [_event(row) for row in rows]
 
 
 def _row_of(cursor: str) -> int:

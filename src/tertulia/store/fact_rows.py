@@ -1,12 +1,11 @@
 """Rows of facts, and the SQL conditions that say who may see them."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import Any
 
 from tertulia.memory.values import Fact, FactRules, Subject
-from tertulia.store.database import Database, Row
-from tertulia.store.encoding import clean, parse_time, validate
+from tertulia.store.database import Database, Row, upsert_into
+from tertulia.store.encoding import Columns, clean, validate
 from tertulia.store.identities import IdentityCache, find_author, upsert_author, upsert_place, upsert_title
 
 SOURCES = """fact_sources c JOIN messages m ON m.place = c.place AND m.message_id = c.message_id
@@ -41,21 +40,16 @@ VISIBLE = f"""f.about = :about AND f.direct <= :direct AND (
     AND NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author IN (f.about, :asked_by))
     AND NOT {ALL_SOURCES_BLOCKED}"""
 
-FACT_COLUMNS = f"""f.id, f.fact_id, f.title, a.platform, a.author_id, f.name, f.text, f.key, f.scope, f.confidence,
-    f.learned_at, f.valid_from, f.valid_until, f.superseded_by, {HEARSAY}, f.imported_from"""
+_FACT = Columns(
+    Fact,
+    "id=fact_id text key scope confidence learned_at held_from=valid_from held_until=valid_until superseded_by "
+    "imported_from",
+)
+FACT_COLUMNS = f"f.id, {_FACT.of('f')}, f.title, a.platform, a.author_id, f.name, {HEARSAY}"
 FACT_TABLES = "FROM facts f JOIN authors a ON a.id = f.about AND f.forgotten_at IS NULL"
 
 # The messages that facts were learned from, in the order in which they were learned.
 _SELECT_SOURCES = "SELECT fact, message_id FROM fact_sources WHERE fact IN (:facts) ORDER BY id"
-
-_STORED = (
-    "fact_id place title direct about name text digest key scope confidence learned_at valid_from valid_until "
-    "superseded_by imported_from"
-).split()
-
-# Stores a fact; one with its id is replaced.
-_UPSERT = f"""INSERT INTO facts ({", ".join(_STORED)}) VALUES ({", ".join(f":{column}" for column in _STORED)})
-    ON CONFLICT (fact_id) DO UPDATE SET {", ".join(f"{column} = excluded.{column}" for column in _STORED)}"""
 
 # Stores a source of a stored fact.
 _INSERT_SOURCE = """INSERT INTO fact_sources (fact, place, message_id)
@@ -82,25 +76,13 @@ def read_sources(database: Database, facts: Iterable[int]) -> dict[int, tuple[st
 
 def decode_fact(database: Database, row: Row, sources: tuple[str, ...], identities: IdentityCache) -> Fact:
     """Decode a row of `FACT_COLUMNS`."""
-    _, fact_id, title, platform, author, name, text, key, scope, confidence, learned_at, *since = row
-    held_from, held_until, newer, hearsay, imported_from = since
-    return validate(
-        Fact(
-            id=fact_id,
-            subject=validate(Subject(platform=platform, id=author, name=name)),
-            text=text,
-            place=identities.place(database, title),
-            sources=sources,
-            learned_at=datetime.fromisoformat(learned_at),
-            scope=scope,
-            confidence=confidence,
-            hearsay=bool(hearsay),
-            key=key,
-            held_from=parse_time(held_from),
-            held_until=parse_time(held_until),
-            superseded_by=newer,
-            imported_from=imported_from,
-        )
+    _, *columns, title, platform, author, name, hearsay = row
+    return _FACT.decode(
+        columns,
+        subject=validate(Subject(platform=platform, id=author, name=name)),
+        place=identities.place(database, title),
+        sources=sources,
+        hearsay=bool(hearsay),
     )
 
 
@@ -121,7 +103,8 @@ def upsert_facts(database: Database, facts: Sequence[Fact], rules: FactRules) ->
     """Store facts with their sources."""
     if not facts:
         return
-    database.many(_UPSERT, [_row(database, fact, rules) for fact in facts])
+    rows = [_row(database, fact, rules) for fact in facts]
+    database.many(upsert_into("facts", "fact_id", *rows[0]), rows)
     delete = "DELETE FROM fact_sources WHERE fact IN (SELECT id FROM facts WHERE fact_id IN (:fact_ids))"
     database.run(delete, fact_ids=[fact.id for fact in facts])
     sources = [{"fact_id": fact.id, "message_id": source} for fact in facts for source in fact.sources]
@@ -130,21 +113,11 @@ def upsert_facts(database: Database, facts: Sequence[Fact], rules: FactRules) ->
 
 def _row(database: Database, fact: Fact, rules: FactRules) -> dict[str, Any]:
     place = upsert_place(database, fact.place)
-    return {
-        "fact_id": fact.id,
+    return _FACT.encode(fact) | {
         "place": place,
         "title": upsert_title(database, fact.place, place),
         "direct": int(fact.place.kind == "direct"),
         "about": upsert_author(database, fact.subject.platform, fact.subject.id),
         "name": fact.subject.name,
-        "text": fact.text,
         "digest": rules.fact_digest(fact.text, fact.subject.name),
-        "key": fact.key,
-        "scope": fact.scope,
-        "confidence": fact.confidence,
-        "learned_at": fact.learned_at.isoformat(),
-        "valid_from": fact.held_from and fact.held_from.isoformat(),
-        "valid_until": fact.held_until and fact.held_until.isoformat(),
-        "superseded_by": fact.superseded_by,
-        "imported_from": fact.imported_from,
     }

@@ -5,7 +5,6 @@ Every query includes visibility and validity. A proposal is valid until its pers
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from itertools import groupby
 
 from msgspec import Struct
@@ -17,8 +16,8 @@ from tertulia.events import FactsLearned
 from tertulia.memory.values import Fact, FactRules, Scope, Subject, Summary, UnreadRange, check_fact, is_current
 from tertulia.messages import Message, Place
 from tertulia.store import cursors, episodes, events
-from tertulia.store.database import Database
-from tertulia.store.encoding import clean, validate, validate_id
+from tertulia.store.database import Database, upsert_row
+from tertulia.store.encoding import Columns, clean, validate_id
 from tertulia.store.fact_rows import (
     ALL_SOURCES_BLOCKED,
     SOURCES,
@@ -33,7 +32,7 @@ from tertulia.store.forget.facts import Forgetting, mark
 from tertulia.store.identities import IdentityCache, audience_start, find_place, upsert_author, upsert_place
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_message
 from tertulia.store.messages import text_of
-from tertulia.store.threads import ConnectionThread, Repository
+from tertulia.store.threads import ConnectionThread, Repository, reading, writing
 from tertulia.tasks.task import PlanRules
 from tertulia.timezones import utc
 
@@ -55,8 +54,10 @@ _EVIDENCE = """SELECT m.message_id, m.id, n.author, m.role FROM messages m JOIN 
     WHERE m.place = :place AND m.message_id IN (:sources) AND m.number >= :first AND m.deleted = 0 AND m.hidden = 0
         AND n.author NOT IN (SELECT author FROM blocked_authors)"""
 
+_STORED = Columns(Summary, "text facts digest made_at")
+
 # The summary of a person in a place, unless a fact has ceased to hold since, or one of its sources was blocked.
-_SUMMARY = f"""SELECT text, facts, digest, made_at FROM summaries s
+_SUMMARY = f"""SELECT {_STORED} FROM summaries s
     WHERE about = :about AND place = :place AND direct = :direct
     AND about NOT IN (SELECT author FROM blocked_authors) AND NOT EXISTS (
         SELECT 1 FROM facts f WHERE f.about = s.about AND f.superseded_by IS NULL
@@ -65,12 +66,6 @@ _SUMMARY = f"""SELECT text, facts, digest, made_at FROM summaries s
         SELECT 1 FROM {SOURCES} JOIN facts f ON f.id = c.fact JOIN blocked_authors b ON b.author = n.author
         WHERE f.about = s.about AND b.at >= s.made_at
     )"""
-
-# Stores the summary of a person for a place.
-_UPSERT_SUMMARY = """INSERT INTO summaries (about, place, direct, text, facts, digest, made_at)
-    VALUES (:about, :place, :direct, :text, :facts, :digest, :made_at)
-    ON CONFLICT (about, place, direct) DO UPDATE
-    SET text = excluded.text, facts = excluded.facts, digest = excluded.digest, made_at = excluded.made_at"""
 
 
 class SqlFacts(Repository):
@@ -81,13 +76,30 @@ class SqlFacts(Repository):
         self._rules = rules
         self._forgetting = Forgetting(writer, reader, rules, plans)
 
-    async def learn(self, facts: Sequence[Fact], *, reading: UnreadRange | None = None) -> Sequence[Fact]:
+    @writing
+    def learn(self, database: Database, facts: Sequence[Fact], *, reading: UnreadRange | None = None) -> Sequence[Fact]:
         given = [normalize(check_fact(fact)) for fact in facts]
-        places = list({fact.place for fact in given})
-        return await self._writer.run(lambda database: _learn(database, given, reading, self._rules), places=places)
+        if reading and not cursors.is_current(database, reading):
+            return []
+        grounded = _grounded(database, given, self._rules)
+        changed: list[Fact] = []
+        for _, theirs in groupby(sorted(grounded, key=_person), key=_person):  # sorting keeps their order
+            changed += learn_about(database, list(theirs), self._rules)
+        if reading:
+            cursors.mark_read(database, reading)
+        given_ids = {fact.id for fact in given}
+        new = [
+            one for one in changed if one.id in given_ids and is_current(one, one.learned_at)
+        ]  # others: known before
+        for place in {fact.place.key: fact.place for fact in new}.values():
+            there = tuple(fact.id for fact in new if fact.place.key == place.key)
+            events.add(database, FactsLearned(place=place, fact_ids=there), at=max(fact.learned_at for fact in new))
+        return changed
 
-    async def about(
+    @reading
+    def about(
         self,
+        database: Database,
         subject: Subject,
         *,
         place: Place,
@@ -96,20 +108,43 @@ class SqlFacts(Repository):
         at: datetime | None = None,
     ) -> Sequence[Fact]:
         now = utc(at or datetime.now(UTC))
-        return await self._reader.run(lambda database: _visible(database, subject, place, asked_by, now, limit))
+        about, asking = find_subject(database, subject), asked_by and find_subject(database, asked_by)
+        return select_facts(
+            database,
+            VISIBLE,
+            "f.confidence DESC, f.learned_at DESC, f.id DESC LIMIT :most",
+            about=about,
+            asked_by=asking,
+            place=find_place(database, place),
+            direct=int(place.kind == "direct"),
+            own=int(about == asking and place.author_namespace == subject.platform),
+            anybody=int(asked_by is None),
+            now=now.isoformat(),
+            most=max(0, min(limit, _ALL)),
+        )
 
-    async def listed(self, subject: Subject | None = None, place: Place | None = None) -> Sequence[Fact]:
-        return await self._reader.run(lambda database: _list(database, subject, place))
+    @reading
+    def listed(self, database: Database, subject: Subject | None = None, place: Place | None = None) -> Sequence[Fact]:
+        wanted = {
+            **({} if subject is None else {"about": find_subject(database, subject)}),
+            **({} if place is None else {"place": find_place(database, place)}),
+        }
+        where = " AND ".join(["f.id > 0", *(f"f.{name} = :{name}" for name in wanted)])
+        return select_facts(database, where, "f.id", **wanted)
 
-    async def get(self, fact_id: str) -> Fact | None:
-        return await self._reader.run(lambda database: facts_with_ids(database, [fact_id]).get(fact_id))
+    @reading
+    def get(self, database: Database, fact_id: str) -> Fact | None:
+        return facts_with_ids(database, [fact_id]).get(fact_id)
 
-    async def why(self, fact_id: str) -> Sequence[Message]:
-        return await self._reader.run(lambda database: _source_messages(database, fact_id))
+    @reading
+    def why(self, database: Database, fact_id: str) -> Sequence[Message]:
+        identities = IdentityCache()
+        rows = database.all(_SOURCE_MESSAGES, fact_id=clean(fact_id))
+        return [decode_message(database, row, identities) for row in rows]
 
     async def forget(self, fact_ids: Sequence[str], *, at: datetime | None = None) -> int:
         now = utc(at or datetime.now(UTC))
-        count = await self._writer.run(lambda database: _forget(database, fact_ids, now))
+        count = await self._writer.run(lambda database: forget(database, fact_ids, now))
         await self.resume_forgetting()
         return count
 
@@ -127,50 +162,39 @@ class SqlFacts(Repository):
     async def _empty_log(self) -> None:
         await self._writer.run(lambda database: database.checkpoint(), autocommit=True)
 
-    async def summary(self, subject: Subject, *, place: Place, at: datetime | None = None) -> Summary | None:
+    @reading
+    def summary(
+        self, database: Database, subject: Subject, *, place: Place, at: datetime | None = None
+    ) -> Summary | None:
         now = utc(at or datetime.now(UTC))
-        return await self._reader.run(lambda database: _read_summary(database, subject, place, now))
+        row = database.one(
+            _SUMMARY,
+            about=find_subject(database, subject),
+            place=find_place(database, place),
+            direct=int(place.kind == "direct"),
+            now=now.isoformat(),
+        )
+        return None if row is None else _STORED.decode(row, subject=subject, place=place)
 
-    async def summarise(self, summary: Summary, *, made_of: Sequence[str] = ()) -> None:
-        store = partial(_upsert_summary, summary=summary, made_of=made_of)
-        await self._writer.run(store, places=[summary.place])
-
-
-def _visible(
-    database: Database, subject: Subject, place: Place, asked_by: Subject | None, now: datetime, limit: int
-) -> list[Fact]:
-    about, asking = find_subject(database, subject), asked_by and find_subject(database, asked_by)
-    return select_facts(
-        database,
-        VISIBLE,
-        "f.confidence DESC, f.learned_at DESC, f.id DESC LIMIT :most",
-        about=about,
-        asked_by=asking,
-        place=find_place(database, place),
-        direct=int(place.kind == "direct"),
-        own=int(about == asking and place.author_namespace == subject.platform),
-        anybody=int(asked_by is None),
-        now=now.isoformat(),
-        most=max(0, min(limit, _ALL)),
-    )
-
-
-def _list(database: Database, subject: Subject | None, place: Place | None) -> list[Fact]:
-    wanted = {
-        **({} if subject is None else {"about": find_subject(database, subject)}),
-        **({} if place is None else {"place": find_place(database, place)}),
-    }
-    where = " AND ".join(["f.id > 0", *(f"f.{name} = :{name}" for name in wanted)])
-    return select_facts(database, where, "f.id", **wanted)
+    @writing
+    def summarise(self, database: Database, summary: Summary, *, made_of: Sequence[str] = ()) -> None:
+        given = {clean(fact_id) for fact_id in made_of}
+        select = f"""SELECT count(*) FROM facts f WHERE fact_id IN (:given)
+            AND superseded_by IS NULL AND forgotten_at IS NULL AND NOT {ALL_SOURCES_BLOCKED}"""
+        if database.all(select, given=list(given)) != [(len(given),)]:
+            return
+        upsert_row(
+            database,
+            "summaries",
+            "about, place, direct",
+            about=upsert_author(database, summary.subject.platform, summary.subject.id),
+            place=upsert_place(database, summary.place),
+            direct=int(summary.place.kind == "direct"),
+            **_STORED.encode(replace(summary, made_at=utc(summary.made_at))),
+        )
 
 
-def _source_messages(database: Database, fact_id: str) -> list[Message]:
-    identities = IdentityCache()
-    rows = database.all(_SOURCE_MESSAGES, fact_id=clean(fact_id))
-    return [decode_message(database, row, identities) for row in rows]
-
-
-def _forget(database: Database, fact_ids: Iterable[str], at: datetime) -> int:
+def forget(database: Database, fact_ids: Iterable[str], at: datetime) -> int:
     same = [row for (row,) in database.all(_SAME, fact_ids=list(map(clean, fact_ids)))]
     facts = retraction.with_superseded(database, same)
     mark(database, facts, at)
@@ -187,23 +211,6 @@ def _forget_all(database: Database, subject: Subject, at: datetime) -> int:
     episodes.forget_direct_chats(database, author)
     cursors.exclude_all(database, author)
     return len(facts)
-
-
-def _learn(database: Database, facts: Sequence[Fact], reading: UnreadRange | None, rules: FactRules) -> list[Fact]:
-    if reading and not cursors.is_current(database, reading):
-        return []
-    grounded = _grounded(database, facts, rules)
-    changed: list[Fact] = []
-    for _, theirs in groupby(sorted(grounded, key=_person), key=_person):  # sorting keeps their order
-        changed += learn_about(database, list(theirs), rules)
-    if reading:
-        cursors.mark_read(database, reading)
-    given_ids = {fact.id for fact in facts}
-    new = [one for one in changed if one.id in given_ids and is_current(one, one.learned_at)]  # others: known before
-    for place in {fact.place.key: fact.place for fact in new}.values():
-        there = tuple(fact.id for fact in new if fact.place.key == place.key)
-        events.add(database, FactsLearned(place=place, fact_ids=there), at=max(fact.learned_at for fact in new))
-    return changed
 
 
 def learn_about(database: Database, facts: Sequence[Fact], rules: FactRules) -> list[Fact]:
@@ -318,40 +325,6 @@ def _person(fact: Fact) -> tuple[str, str]:
     return fact.subject.platform, fact.subject.id
 
 
-def _read_summary(database: Database, subject: Subject, place: Place, now: datetime) -> Summary | None:
-    row = database.one(
-        _SUMMARY,
-        about=find_subject(database, subject),
-        place=find_place(database, place),
-        direct=int(place.kind == "direct"),
-        now=now.isoformat(),
-    )
-    if row is None:
-        return None
-    text, facts, digest, made_at = row
-    made = datetime.fromisoformat(made_at)
-    return validate(Summary(subject=subject, place=place, text=text, facts=facts, digest=digest, made_at=made))
-
-
-def _upsert_summary(database: Database, summary: Summary, made_of: Sequence[str]) -> None:
-    """Store a summary, unless a fact it was made of is gone, superseded or no longer visible."""
-    given = {clean(fact_id) for fact_id in made_of}
-    select = f"""SELECT count(*) FROM facts f
-        WHERE fact_id IN (:given) AND superseded_by IS NULL AND forgotten_at IS NULL AND NOT {ALL_SOURCES_BLOCKED}"""
-    if database.all(select, given=list(given)) != [(len(given),)]:
-        return
-    database.run(
-        _UPSERT_SUMMARY,
-        about=upsert_author(database, summary.subject.platform, summary.subject.id),
-        place=upsert_place(database, summary.place),
-        direct=int(summary.place.kind == "direct"),
-        text=clean(summary.text),
-        facts=summary.facts,
-        digest=clean(summary.digest),
-        made_at=utc(summary.made_at).isoformat(),
-    )
-
-
 # The proposals that a message *y*, not edited since, may confirm: about its author, in its place, and shown by a reply
 # *o* that was sent before it.
 _CANDIDATES = """SELECT f.fact_id, o.message_id, o.id, o.position, coalesce(o.reply_id, o.outgoing_id), y.number,
@@ -379,43 +352,39 @@ _SENT_BETWEEN = """SELECT 1 FROM outbox WHERE place = :place AND id > :row AND m
 class SqlProposals(Repository):
     """Implements `engine.store_protocols.ProposalStore`."""
 
-    async def propose(self, run_id: str, fact_id: str, *, now: datetime, until: datetime, most: int) -> bool:
-        return await self._writer.run(
-            lambda database: _propose(database, run_id, fact_id, (utc(now), utc(until)), most)
-        )
+    @writing
+    def propose(
+        self, database: Database, run_id: str, fact_id: str, *, now: datetime, until: datetime, most: int
+    ) -> bool:
+        database.run("DELETE FROM proposals WHERE until <= :now", now=utc(now).isoformat())
+        insert = """INSERT INTO proposals (run_id, fact, until)
+            SELECT :run_id, id, :until FROM facts WHERE fact_id = :fact_id AND forgotten_at IS NULL
+            AND (SELECT count(*) FROM proposals WHERE run_id = :run_id) < :most ON CONFLICT (run_id, fact) DO NOTHING"""
+        database.run(insert, run_id=run_id, until=utc(until).isoformat(), fact_id=clean(fact_id), most=most)
+        return any(fact.id == fact_id for fact in _proposed(database, run_id))
 
-    async def made_by(self, run_id: str) -> Sequence[Fact]:
-        where = "f.id IN (SELECT fact FROM proposals WHERE run_id = :run_id)"
-        return await self._reader.run(lambda database: select_facts(database, where, run_id=run_id))
+    @reading
+    def made_by(self, database: Database, run_id: str) -> Sequence[Fact]:
+        return _proposed(database, run_id)
 
-    async def candidates(self, message: Message, *, now: datetime) -> Sequence[Proposal]:
-        return await self._reader.run(lambda database: _candidates(database, message, utc(now)))
+    @reading
+    def candidates(self, database: Database, message: Message, *, now: datetime) -> Sequence[Proposal]:
+        place, at = find_place(database, message.place), utc(now).isoformat()
+        rows = database.all(_CANDIDATES, place=place, message=message.id, text=text_of(message), now=at)
+        facts = facts_with_ids(database, [fact_id for fact_id, *_ in rows])
+        found: list[Proposal] = []
+        for fact_id, shown_as, row, position, reply_id, number, received_at in rows:
+            said = database.all(_SAID_BETWEEN, place=place, start=position, stop=number)
+            sent = {"place": place, "row": row, "received_at": received_at, "reply_id": reply_id}
+            proposal = Proposal(
+                fact=facts[fact_id],
+                shown_as=shown_as,
+                authors_since=frozenset(author for author, role in said if role == "user"),
+                is_last=all(role == "user" for _, role in said) and database.one(_SENT_BETWEEN, **sent) is None,
+            )
+            found.append(proposal)
+        return found
 
 
-def _propose(database: Database, run_id: str, fact_id: str, between: tuple[datetime, datetime], most: int) -> bool:
-    now, until = (moment.isoformat() for moment in between)
-    database.run("DELETE FROM proposals WHERE until <= :now", now=now)
-    insert = """INSERT INTO proposals (run_id, fact, until)
-        SELECT :run_id, id, :until FROM facts WHERE fact_id = :fact_id AND forgotten_at IS NULL
-        AND (SELECT count(*) FROM proposals WHERE run_id = :run_id) < :most ON CONFLICT (run_id, fact) DO NOTHING"""
-    database.run(insert, run_id=run_id, until=until, fact_id=clean(fact_id), most=most)
-    made = "SELECT 1 FROM proposals p JOIN facts f ON f.id = p.fact WHERE p.run_id = :run_id AND f.fact_id = :fact_id"
-    return database.one(made, run_id=run_id, fact_id=clean(fact_id)) is not None
-
-
-def _candidates(database: Database, message: Message, now: datetime) -> list[Proposal]:
-    place = find_place(database, message.place)
-    rows = database.all(_CANDIDATES, place=place, message=message.id, text=text_of(message), now=now.isoformat())
-    facts = facts_with_ids(database, [fact_id for fact_id, *_ in rows])
-    found: list[Proposal] = []
-    for fact_id, shown_as, row, position, reply_id, number, received_at in rows:
-        said = database.all(_SAID_BETWEEN, place=place, start=position, stop=number)
-        sent = {"place": place, "row": row, "received_at": received_at, "reply_id": reply_id}
-        proposal = Proposal(
-            fact=facts[fact_id],
-            shown_as=shown_as,
-            authors_since=frozenset(author for author, role in said if role == "user"),
-            is_last=all(role == "user" for _, role in said) and database.one(_SENT_BETWEEN, **sent) is None,
-        )
-        found.append(proposal)
-    return found
+def _proposed(database: Database, run_id: str) -> list[Fact]:
+    return select_facts(database, "f.id IN (SELECT fact FROM proposals WHERE run_id = :run_id)", run_id=run_id)

@@ -7,7 +7,7 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from tertulia.messages import Author, Place
-from tertulia.store.database import Database
+from tertulia.store.database import Database, insert_row
 from tertulia.store.encoding import AUTHOR, PLACE, clean, dumps, format_time, validate_id
 
 IMPORTS = "tertulia-import"  # the platform of rows of `places` that hold messages while they are imported
@@ -40,10 +40,10 @@ def upsert_place(database: Database, place: Place) -> int:
     if found is not None:
         return found
     validate_id(place.id, "place")
-    return database.insert(
-        """INSERT INTO places (place_key, platform, service, place_id, thread)
-            VALUES (:key, :platform, :service, :place_id, :thread)""",
-        key=place_key(place),
+    return insert_row(
+        database,
+        "places",
+        place_key=place_key(place),
         platform=clean(place.platform),
         service=clean(place.author_namespace),
         place_id=place.id,
@@ -83,9 +83,8 @@ def upsert_title(database: Database, place: Place, place_row: int) -> int:
     found = _cached_id(database, what, "SELECT id FROM titles WHERE body = :body", body=body)
     if found is not None:
         return found
-    insert = "INSERT INTO titles (place, title, direct, body) VALUES (:place, :title, :direct, :body)"
-    direct = int(place.kind == "direct")
-    return database.insert(insert, place=place_row, title=clean(place.title), direct=direct, body=body)
+    title, direct = clean(place.title), int(place.kind == "direct")
+    return insert_row(database, "titles", place=place_row, title=title, direct=direct, body=body)
 
 
 def current_place(database: Database, place: Place) -> Place:
@@ -108,8 +107,7 @@ def upsert_author(database: Database, platform: str, author_id: str) -> int:
     found = find_author(database, platform, author_id)
     if found is not None:
         return found
-    insert = "INSERT INTO authors (platform, author_id) VALUES (:platform, :author_id)"
-    return database.insert(insert, platform=platform, author_id=author_id)
+    return insert_row(database, "authors", platform=platform, author_id=author_id)
 
 
 def upsert_name(database: Database, platform: str, author: Author, at: datetime | None) -> int:
@@ -126,9 +124,9 @@ def upsert_name(database: Database, platform: str, author: Author, at: datetime 
     found = _cached_id(database, what, select, author=row, body=body)
     if found is not None:
         return found
-    return database.insert(
-        """INSERT INTO names (author, name, username, seen_at, body)
-            VALUES (:author, :name, :username, :seen_at, :body)""",
+    return insert_row(
+        database,
+        "names",
         author=row,
         name=clean(author.name),
         username=None if author.username is None else clean(author.username),

@@ -17,7 +17,7 @@ from tertulia.store.encoding import clean
 from tertulia.store.identities import IdentityCache, conversation_start, find_author, place_key
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages, with_descriptions
 from tertulia.store.search_index import chosen_embedder
-from tertulia.store.threads import CheckedCalls, ConnectionThread
+from tertulia.store.threads import ConnectionThread, Repository, reading
 
 MAX_POSTINGS = 20_000  # postings of a term in a place; only the newest are read
 MAX_OWN = 2_000  # messages of one person in groups that are searched; the newest
@@ -87,67 +87,73 @@ _OWN_MESSAGES = f"""SELECT {MESSAGE_COLUMNS}, m.place FROM messages m
     AND EXISTS (SELECT 1 FROM {_OWN} AND s.place = m.place AND s.number = m.number)"""
 
 
-class SqlIndexReader(CheckedCalls):
+class SqlIndexReader(Repository):
     """Implements `memory.values.IndexReader`."""
 
-    def __init__(self, reader: ConnectionThread, *, most: int = MAX_POSTINGS) -> None:
-        self._reader = reader
+    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, *, most: int = MAX_POSTINGS) -> None:
+        super().__init__(writer, reader)
         self._most = most
 
-    async def view(self, place: Place, author: Author) -> PlaceView | None:
-        return await self._reader.run(lambda database: _view(database, place, author))
+    @reading
+    def view(self, database: Database, place: Place, author: Author) -> PlaceView | None:
+        direct = int(place.kind == "direct")
+        found = database.one(_VIEW, key=place_key(place), author_id=clean(author.id), direct=direct)
+        if found is None:
+            return None
+        row, size, edition = found
+        progress = "SELECT embedder, embedded_to FROM search_progress WHERE place = :place"
+        return PlaceView(
+            row=row,
+            first=conversation_start(database, place),
+            size=size,
+            edition=edition,
+            blocked=frozenset(blocked for (blocked,) in database.all("SELECT author FROM blocked_authors")),
+            embedded=dict(database.all(progress, place=row)),
+            embedder=chosen_embedder(database),
+        )
 
     async def own_view(self, place: Place, author: Author) -> PlaceView | None:
         if place.kind != "direct":
             return None
         return await self._reader.run(lambda database: _own_view(database, place, author))
 
-    async def rows(self, view: PlaceView, since: int) -> Sequence[Row]:
+    @reading
+    def rows(self, database: Database, view: PlaceView, since: int) -> Sequence[Row]:
         if view.own is None:
-            return await self._select(_ROWS, place=view.row, since=since)
-        return _numbered(view, await self._select(_OWN_ROWS, author=view.row))
+            return database.all(_ROWS, place=view.row, since=since)
+        return _numbered(view, database.all(_OWN_ROWS, author=view.row))
 
-    async def names(self, view: PlaceView, since: int) -> Sequence[tuple[int, str]]:
+    @reading
+    def names(self, database: Database, view: PlaceView, since: int) -> Sequence[tuple[int, str]]:
         if view.own is None:
-            found = await self._select(_NAMES, place=view.row, since=since)
+            found = database.all(_NAMES, place=view.row, since=since)
         else:
-            select = "SELECT author, name, username FROM names WHERE author = :author"
-            found = await self._select(select, author=view.row)
+            found = database.all("SELECT author, name, username FROM names WHERE author = :author", author=view.row)
         return [(author, name) for author, *names in found for name in names if name]
 
-    async def vectors(self, view: PlaceView, embedder: str, since: int) -> Sequence[tuple[int, bytes]]:
+    @reading
+    def vectors(self, database: Database, view: PlaceView, embedder: str, since: int) -> Sequence[tuple[int, bytes]]:
         if view.own is None:
-            return await self._select(_VECTORS, place=view.row, embedder=embedder, since=since)
-        return _numbered(view, await self._select(_OWN_VECTORS, author=view.row, embedder=embedder))
+            return database.all(_VECTORS, place=view.row, embedder=embedder, since=since)
+        return _numbered(view, database.all(_OWN_VECTORS, author=view.row, embedder=embedder))
 
-    async def postings(self, view: PlaceView, wanted: Sequence[WantedTerm]) -> Sequence[Sequence[Posting]]:
-        read = _postings if view.own is None else _own_postings
-        return await self._reader.run(lambda database: [read(database, view, *one, self._most) for one in wanted])
+    @reading
+    def postings(
+        self, database: Database, view: PlaceView, wanted: Sequence[WantedTerm]
+    ) -> Sequence[Sequence[Posting]]:
+        return [_postings(database, view, *one, self._most) for one in wanted]
 
-    async def messages(self, view: PlaceView, numbers: Sequence[int]) -> Mapping[int, Message]:
-        read = _read_messages if view.own is None else _read_own_messages
-        return await self._reader.run(lambda database: read(database, view, numbers))
-
-    async def _select(self, select: str, **values: Any) -> list[Any]:
-        return await self._reader.run(lambda database: database.all(select, **values))
-
-
-def _view(database: Database, place: Place, author: Author) -> PlaceView | None:
-    direct = int(place.kind == "direct")
-    found = database.one(_VIEW, key=place_key(place), author_id=clean(author.id), direct=direct)
-    if found is None:
-        return None
-    row, size, edition = found
-    progress = "SELECT embedder, embedded_to FROM search_progress WHERE place = :place"
-    return PlaceView(
-        row=row,
-        first=conversation_start(database, place),
-        size=size,
-        edition=edition,
-        blocked=frozenset(blocked for (blocked,) in database.all("SELECT author FROM blocked_authors")),
-        embedded=dict(database.all(progress, place=row)),
-        embedder=chosen_embedder(database),
-    )
+    @reading
+    def messages(self, database: Database, view: PlaceView, numbers: Sequence[int]) -> Mapping[int, Message]:
+        if view.own is None:
+            rows = database.all(_MESSAGES, place=view.row, numbers=numbers)
+            return {row[1]: message for row, message in zip(rows, _decode(database, rows), strict=True)}
+        asked = {view.own[at]: at for at in numbers if 0 <= at < view.size}
+        places, theirs = {place for place, _ in asked}, [number for _, number in asked]
+        rows = database.all(_OWN_MESSAGES, author=view.row, places=places, numbers=theirs)
+        rows = [row for row in rows if (row[-1], row[1]) in asked]
+        own = zip(rows, _decode(database, rows), strict=True)
+        return {asked[row[-1], row[1]]: replace(message, reply_to=None) for row, message in own}
 
 
 def _own_view(database: Database, place: Place, author: Author) -> PlaceView | None:
@@ -186,38 +192,16 @@ def _numbered(view: PlaceView, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
 
 
 def _postings(database: Database, view: PlaceView, first: str, whole: bool, most: int) -> list[Posting]:
-    if whole:
-        return database.all(_TERM, place=view.row, first=first, most=most)
-    return database.all(_PREFIX, place=view.row, first=first, stop=first + _LAST_CHARACTER, most=most)
-
-
-def _own_postings(database: Database, view: PlaceView, first: str, whole: bool, most: int) -> list[Posting]:
-    asked: dict[str, Any] = {"places": [*{place for place, _ in view.own or ()}], "author": view.row, "first": first}
-    if whole:
-        rows = database.all(_OWN_TERM, most=most, **asked)
-    else:
-        rows = database.all(_OWN_PREFIX, most=most, stop=first + _LAST_CHARACTER, **asked)
+    asked = {"first": first, "most": most} | ({} if whole else {"stop": first + _LAST_CHARACTER})
+    if view.own is None:
+        return database.all(_TERM if whole else _PREFIX, place=view.row, **asked)
+    places = {place for place, _ in view.own}
+    rows = database.all(_OWN_TERM if whole else _OWN_PREFIX, places=places, author=view.row, **asked)
     numbers = _numbers(view)
     return [
         (term, numbers[place, number], packed) for place, number, term, packed in rows if (place, number) in numbers
     ]
 
 
-def _read_messages(database: Database, view: PlaceView, numbers: Sequence[int]) -> dict[int, Message]:
-    rows = database.all(_MESSAGES, place=view.row, numbers=numbers)
-    found = with_descriptions(database, decode_messages(database, rows, IdentityCache()))
-    return {row[1]: message for row, message in zip(rows, found, strict=True)}
-
-
-def _read_own_messages(database: Database, view: PlaceView, numbers: Sequence[int]) -> dict[int, Message]:
-    own = view.own or ()
-    asked = {own[at]: at for at in numbers if 0 <= at < view.size}
-    rows = database.all(
-        _OWN_MESSAGES,
-        author=view.row,
-        places=[*{place for place, _ in asked}],
-        numbers=[number for _, number in asked],
-    )
-    wanted = [row for row in rows if (row[-1], row[1]) in asked]
-    found = with_descriptions(database, decode_messages(database, wanted, IdentityCache()))
-    return {asked[row[-1], row[1]]: replace(message, reply_to=None) for row, message in zip(wanted, found, strict=True)}
+def _decode(database: Database, rows: Sequence[Row]) -> list[Message]:
+    return with_descriptions(database, decode_messages(database, rows, IdentityCache()))

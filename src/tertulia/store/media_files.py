@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -19,10 +18,11 @@ from tertulia.errors import StoreBroken, StoreBusy, StoreRefused, StoreTrouble, 
 from tertulia.media.file_folder import FileFolder, is_hash
 from tertulia.media.values import FetchFailure, FileForm, Handle, StoredFile
 from tertulia.store import file_garbage
-from tertulia.store.database import Database
-from tertulia.store.encoding import clean, parse_time, validate
+from tertulia.store.database import Database, insert_into, upsert_into, upsert_row
+from tertulia.store.encoding import Columns, clean
 from tertulia.store.file_garbage import GRACE, PAGE, time_text
-from tertulia.store.threads import ConnectionThread, Repository
+from tertulia.store.threads import ConnectionThread, Repository, reading, writing
+from tertulia.timezones import utc
 
 log = logging.getLogger(__name__)
 
@@ -31,12 +31,14 @@ _UPLOAD = timedelta(minutes=10)  # in which the upload of a file may be under wa
 _ATTEMPTS = 5  # to add a file that is removed meanwhile
 _REMOVED = 100  # files that are removed at once, while no row is written
 
-_FACTS = ("size", "mime", "width", "height", "seconds", "pages", "frames", "has_metadata")
-_COLUMNS = ", ".join(f"f.{name}" for name in ("sha256", *_FACTS))
-_HANDLE = "sha256, account, name, uri, mime, expires_at"
+_FILE = Columns(StoredFile, "sha256 size mime width height seconds pages frames has_metadata")
+_COLUMNS = _FILE.of("f")
+_WORDS = Columns(FileForm, "text failure")
+_FAILURE = Columns(FetchFailure, "why=failure failures retry_at")
+_HANDLE = Columns(Handle, "sha256 account name uri mime expires_at")
 
 # Which files media are, or why they have none.
-_FIND = f"""SELECT w.unique_id, w.failure, w.failures, w.retry_at, {_COLUMNS} FROM media_files w
+_FIND = f"""SELECT w.unique_id, {_FAILURE.of("w")}, {_COLUMNS} FROM media_files w
     LEFT JOIN files f ON f.sha256 = w.sha256 WHERE w.unique_id IN (:asked)"""
 
 # Stores that media are a file, in place of an earlier file or failure.
@@ -45,24 +47,16 @@ _ADD = """INSERT INTO media_files (unique_id, sha256, at) VALUES (:unique_id, :s
     sha256 = excluded.sha256, failure = '', failures = 0, retry_at = NULL, at = excluded.at"""
 
 # Stores why media could not be fetched, unless they were.
-_FAIL = """INSERT INTO media_files (unique_id, failure, failures, retry_at, at)
-    VALUES (:unique_id, :failure, :failures, :retry_at, :at) ON CONFLICT (unique_id) DO UPDATE SET
-    failure = excluded.failure, failures = excluded.failures, retry_at = excluded.retry_at, at = excluded.at
-    WHERE media_files.sha256 IS NULL"""
+_FAIL = (
+    upsert_into("media_files", "unique_id", "unique_id", "at", *_FAILURE.names) + " WHERE media_files.sha256 IS NULL"
+)
 
 # Stores a file; of one that is stored, that it is used.
-_ADD_FILE = f"""INSERT INTO files (sha256, {", ".join(_FACTS)}, at, used_at)
-    VALUES (:sha256, {", ".join(f":{name}" for name in _FACTS)}, :at, :at)
-    ON CONFLICT (sha256) DO UPDATE SET
+_ADD_FILE = f"""{insert_into("files", *_FILE.names, "at", "used_at")} ON CONFLICT (sha256) DO UPDATE SET
     used_at = CASE WHEN excluded.used_at > files.used_at THEN excluded.used_at ELSE files.used_at END"""
 
-# Stores what a file becomes for models, in place of an earlier form.
-_ADD_FORM = """INSERT INTO file_forms (source, form, sha256, text, failure, at)
-    VALUES (:source, :form, :sha256, :text, :failure, :at) ON CONFLICT (source, form) DO UPDATE SET
-    sha256 = excluded.sha256, text = excluded.text, failure = excluded.failure, at = excluded.at"""
-
 # The form of a file, with its own file if it has one.
-_FORM = f"""SELECT o.text, o.failure, {_COLUMNS} FROM file_forms o LEFT JOIN files f ON f.sha256 = o.sha256
+_FORM = f"""SELECT {_WORDS.of("o")}, {_COLUMNS} FROM file_forms o LEFT JOIN files f ON f.sha256 = o.sha256
     WHERE o.source = :source AND o.form = :form"""
 
 # The newest handle of a file at an account that can be used.
@@ -72,12 +66,6 @@ _FIND_HANDLE = f"""SELECT {_HANDLE} FROM handles WHERE sha256 = :sha256 AND acco
 # The handles to be deleted at their service, but those whose upload may be under way.
 _UNWANTED_HANDLES = f"""SELECT {_HANDLE} FROM handles WHERE unwanted = 1
     AND (uri IS NOT NULL OR at NOT BETWEEN :before AND :now) ORDER BY at"""
-
-# Writes the row of a handle; it is unwanted if its file is gone.
-_ADD_HANDLE = f"""INSERT INTO handles ({_HANDLE}, at, unwanted) VALUES (:sha256, :account, :name, :uri, :mime,
-    :expires_at, :at, CASE WHEN EXISTS (SELECT 1 FROM files WHERE sha256 = :sha256) THEN 0 ELSE 1 END)
-    ON CONFLICT (account, name) DO UPDATE SET sha256 = excluded.sha256, uri = excluded.uri, mime = excluded.mime,
-    expires_at = excluded.expires_at, at = excluded.at, unwanted = excluded.unwanted"""
 
 # The files, among some and those that they are forms of, of which it is not stored that they were used lately.
 _STALE = """SELECT sha256 FROM files WHERE used_at < :before AND (sha256 IN (:files)
@@ -128,19 +116,11 @@ class SqlMedia(Repository):
             raise StoreRefused("the person who sent a file was forgotten while it was fetched")
         return stored
 
-    async def fail(self, unique_id: str, failure: FetchFailure, *, at: datetime) -> None:
-        def insert(database: Database) -> None:
-            if not self.is_forgotten(database, unique_id):
-                database.run(
-                    _FAIL,
-                    unique_id=clean(unique_id),
-                    failure=clean(failure.why),
-                    failures=failure.failures,
-                    retry_at=_optional_time(failure.retry_at),
-                    at=time_text(at),
-                )
-
-        await self._writer.run(insert)
+    @writing
+    def fail(self, database: Database, unique_id: str, failure: FetchFailure, *, at: datetime) -> None:
+        if not self.is_forgotten(database, unique_id):
+            failed = replace(failure, retry_at=failure.retry_at and utc(failure.retry_at))
+            database.run(_FAIL, unique_id=clean(unique_id), at=time_text(at), **_FAILURE.encode(failed))
 
     async def read(self, sha256: str, *, at: datetime) -> bytes | None:
         data = await asyncio.to_thread(self.folder.read, sha256, clean=not self._beside)
@@ -151,8 +131,12 @@ class SqlMedia(Repository):
                 await self._writer.run(lambda database: self._remove_missing(database, sha256))
         return data
 
-    async def form(self, source: str, form: str) -> FileForm | None:
-        return await self._reader.run(lambda database: _form(database, source, form))
+    @reading
+    def form(self, database: Database, source: str, form: str) -> FileForm | None:
+        row = database.one(_FORM, source=source, form=clean(form))
+        if row is None:
+            return None
+        return _WORDS.decode(row, file=_FILE.decode(row[2:]) if row[2] else None)
 
     async def add_form(
         self, source: str, form: str, made: FileForm, *, data: bytes | None = None, at: datetime
@@ -162,15 +146,8 @@ class SqlMedia(Repository):
                 return False
             if stored:
                 _insert_file(database, stored, at)
-            database.run(
-                _ADD_FORM,
-                source=source,
-                form=clean(form),
-                sha256=stored.sha256 if stored else None,
-                text=clean(made.text),
-                failure=clean(made.failure),
-                at=time_text(at),
-            )
+            row = {"source": source, "form": clean(form), "sha256": stored.sha256 if stored else None}
+            upsert_row(database, "file_forms", "source, form", at=time_text(at), **row, **_WORDS.encode(made))
             return True
 
         if made.file and data is not None:
@@ -183,26 +160,37 @@ class SqlMedia(Repository):
         if found is None:
             return None
         await self._use([sha256], at)
-        return _decode_handle(found)
+        return _HANDLE.decode(found, uri="")
 
-    async def begin_handle(self, handle: Handle, *, at: datetime) -> None:
-        await self._writer.run(lambda database: _write_handle(database, handle, at))
+    @writing
+    def begin_handle(self, database: Database, handle: Handle, *, at: datetime) -> None:
+        _write_handle(database, handle, at)
 
-    async def add_handle(self, handle: Handle, *, at: datetime) -> None:
-        await self._writer.run(lambda database: _add_handle(database, handle, at))
+    @writing
+    def add_handle(self, database: Database, handle: Handle, *, at: datetime) -> None:
+        """Store a handle; older ones of the same file and account are unwanted."""
+        database.run(
+            "UPDATE handles SET unwanted = 1 WHERE sha256 = :sha256 AND account = :account AND name <> :name",
+            sha256=handle.sha256,
+            account=handle.account,
+            name=handle.name,
+        )
+        _write_handle(database, handle, at)
 
-    async def drop_handle(self, account: str, name: str) -> bool:
+    @writing
+    def drop_handle(self, database: Database, account: str, name: str) -> bool:
         update = "UPDATE handles SET uri = NULL WHERE account = :account AND (name = :name OR uri = :name)"
-        return await self._writer.run(lambda database: database.run(update, account=account, name=name) > 0)
+        return database.run(update, account=account, name=name) > 0
 
-    async def unwanted_handles(self, *, at: datetime | None = None) -> Sequence[Handle]:
+    @reading
+    def unwanted_handles(self, database: Database, *, at: datetime | None = None) -> Sequence[Handle]:
         uploading = {"now": time_text(at), "before": time_text(at - _UPLOAD)} if at else {"now": "", "before": ""}
-        rows = await self._reader.run(lambda database: database.all(_UNWANTED_HANDLES, **uploading))
-        return [_decode_handle(row) for row in rows]
+        return [_HANDLE.decode(row, uri="") for row in database.all(_UNWANTED_HANDLES, **uploading)]
 
-    async def remove_handle(self, handle: Handle) -> None:
+    @writing
+    def remove_handle(self, database: Database, handle: Handle) -> None:
         delete = "DELETE FROM handles WHERE account = :account AND name = :name AND unwanted = 1"
-        await self._writer.run(lambda database: database.run(delete, account=handle.account, name=handle.name))
+        database.run(delete, account=handle.account, name=handle.name)
 
     async def sweep(self, *, unused_since: datetime, at: datetime) -> int:
         self._refuse_beside()
@@ -356,65 +344,23 @@ def _is_empty(database: Database) -> bool:
 def _find(database: Database, unique_ids: Collection[str]) -> dict[str, StoredFile | FetchFailure]:
     asked = {clean(unique_id): unique_id for unique_id in unique_ids}
     found: dict[str, StoredFile | FetchFailure] = {}
-    for unique_id, why, failures, retry_at, *file in database.all(_FIND, asked=[*asked]):
-        failure = FetchFailure(why=why, failures=failures, retry_at=parse_time(retry_at))
-        found[asked[unique_id]] = validate(_decode_file(file) if file[0] else failure)
+    for unique_id, *row in database.all(_FIND, asked=[*asked]):
+        found[asked[unique_id]] = _FILE.decode(row[3:]) if row[3] else _FAILURE.decode(row)
     return found
 
 
 def _get(database: Database, sha256s: Collection[str]) -> dict[str, StoredFile]:
     rows = database.all(f"SELECT {_COLUMNS} FROM files f WHERE f.sha256 IN (:sha256s)", sha256s=[*sha256s])
-    return {row[0]: _decode_file(row) for row in rows}
-
-
-def _form(database: Database, source: str, form: str) -> FileForm | None:
-    row = database.one(_FORM, source=source, form=clean(form))
-    if row is None:
-        return None
-    text, failure, *file = row
-    return FileForm(file=_decode_file(file) if file[0] else None, text=text, failure=failure)
-
-
-def _decode_file(row: Sequence[Any]) -> StoredFile:
-    facts = dict(zip(("sha256", *_FACTS), row, strict=True))
-    return validate(StoredFile(**facts | {"has_metadata": bool(facts["has_metadata"])}))
-
-
-def _decode_handle(row: Sequence[Any]) -> Handle:
-    sha256, account, name, uri, mime, expires_at = row
-    return validate(
-        Handle(sha256=sha256, account=account, name=name, uri=uri or "", mime=mime, expires_at=parse_time(expires_at))
-    )
+    return {row[0]: _FILE.decode(row) for row in rows}
 
 
 def _insert_file(database: Database, file: StoredFile, at: datetime) -> None:
-    facts = {name: getattr(file, name) for name in _FACTS} | {"has_metadata": int(file.has_metadata)}
-    database.run(_ADD_FILE, sha256=file.sha256, at=time_text(at), **facts)
-
-
-def _add_handle(database: Database, handle: Handle, at: datetime) -> None:
-    """Store a handle; older ones of the same file and account are unwanted."""
-    database.run(
-        "UPDATE handles SET unwanted = 1 WHERE sha256 = :sha256 AND account = :account AND name <> :name",
-        sha256=handle.sha256,
-        account=handle.account,
-        name=handle.name,
-    )
-    _write_handle(database, handle, at)
+    database.run(_ADD_FILE, at=time_text(at), used_at=time_text(at), **_FILE.encode(file))
 
 
 def _write_handle(database: Database, handle: Handle, at: datetime) -> None:
-    database.run(
-        _ADD_HANDLE,
-        sha256=handle.sha256,
-        account=handle.account,
-        name=handle.name,
-        uri=handle.uri or None,
-        mime=handle.mime,
-        expires_at=_optional_time(handle.expires_at),
-        at=time_text(at),
-    )
-
-
-def _optional_time(at: datetime | None) -> str | None:
-    return time_text(at) if at else None
+    """Write the row of a handle; it is unwanted if its file is gone."""
+    row = _HANDLE.encode(replace(handle, expires_at=handle.expires_at and utc(handle.expires_at)))
+    unwanted = database.one("SELECT 1 FROM files WHERE sha256 = :sha256", sha256=handle.sha256) is None
+    more = {"uri": handle.uri or None, "at": time_text(at), "unwanted": int(unwanted)}
+    upsert_row(database, "handles", "account, name", **row | more)

@@ -24,7 +24,7 @@ from tertulia.context.edits import Reaction
 from tertulia.messages import Message, Place
 from tertulia.parts import Media, Part, Text, joined_text
 from tertulia.platform import Reacted
-from tertulia.store.database import Database, Row
+from tertulia.store.database import Database, Row, insert_into
 from tertulia.store.encoding import ANY, AUTHOR, PARTS, QUOTE, STRINGS, clean, dumps, format_time, parse_time, validate
 from tertulia.store.identities import IdentityCache, upsert_name, upsert_place
 
@@ -48,9 +48,7 @@ _THEIRS = """place = :place AND message_id = :message_id AND name IN (
 # how many messages the newest run with a prompt knew of a place; an expression
 _KNOWN_MESSAGES = """coalesce(
     (SELECT r.horizon FROM runs r WHERE r.place = {} AND r.horizon > 0 ORDER BY r.id DESC LIMIT 1), 0)"""
-# stores what a person shows under a message
-INSERT_REACTION = """INSERT INTO reactions (place, message_id, name, emojis, at, message, position)
-    VALUES (:place, :message_id, :name, :emojis, :at, :message, :position)"""
+INSERT_REACTION = insert_into("reactions", "place", "message_id", "name", "emojis", "at", "message", "position")
 
 MAX_REACTIONS_SHOWN = 5  # changes of reactions to one message that prompts show
 
@@ -155,16 +153,9 @@ def add_part(
 ) -> None:
     """Add a part to a message; *at* is its number in the reply, and the separator before it."""
     number, separator = at
-    database.run(
-        """INSERT INTO message_parts (place, message_id, message, part, separator, content)
-            VALUES (:place, :message_id, :message, :part, :separator, :content)""",
-        place=place,
-        message_id=message_id,
-        message=message,
-        part=number,
-        separator=clean(separator),
-        content=dumps(tuple(content)),
-    )
+    row = {"place": place, "message_id": message_id, "message": message, "part": number}
+    row |= {"separator": clean(separator), "content": dumps(tuple(content))}
+    database.run(insert_into("message_parts", *row), **row)
 
 
 def is_part(database: Database, place: int | None, message_id: str) -> bool:
@@ -240,8 +231,8 @@ def add_reaction(database: Database, change: Reacted, at: datetime) -> None:
         ((shown,),) = database.all(select, message=message)
         position = count if message is not None and shown < MAX_REACTIONS_SHOWN else None
         positions.append(position)
-        emojis, when = dumps(change.emojis), format_time(change.at or at)
-        database.run(INSERT_REACTION, **key, emojis=emojis, at=when, message=message, position=position)
+        shown_now = {"emojis": dumps(change.emojis), "at": format_time(change.at or at)}
+        database.run(INSERT_REACTION, **key, **shown_now, message=message, position=position)
     if any(position is not None for position in positions):  # a prompt that was built meanwhile is outdated
         database.run("UPDATE places SET changes = changes + 1 WHERE id = :place", place=place)
 

@@ -16,7 +16,7 @@ from tertulia.memory.values import FactRules
 from tertulia.messages import Message, Place, Quote, placeholder_of
 from tertulia.parts import Media
 from tertulia.store import decisions, events, message_rows, places, search_index
-from tertulia.store.database import Database
+from tertulia.store.database import Database, insert_into, upsert_row
 from tertulia.store.encoding import PLACE, clean, dumps, format_time, parse_time, validate_id
 from tertulia.store.forget import retraction
 from tertulia.store.identities import (
@@ -37,7 +37,7 @@ from tertulia.store.message_rows import (
     decode_messages,
     insert_change,
 )
-from tertulia.store.threads import ConnectionThread, Repository
+from tertulia.store.threads import ConnectionThread, Repository, reading, writing
 
 CONTENT = (  # what an edit replaces
     "text media name title sent_at edited_at deleted reply_to reply_author reply parts album "
@@ -45,9 +45,7 @@ CONTENT = (  # what an edit replaces
 ).split()
 _ALL = 2**63 - 1  # rows: no limit
 _FIXED = "place number message_id role own received_at".split()
-# stores a message
-INSERT_MESSAGE = f"""INSERT INTO messages ({", ".join(_FIXED + CONTENT)})
-    VALUES ({", ".join(f":{column}" for column in _FIXED + CONTENT)})"""
+INSERT_MESSAGE = insert_into("messages", *_FIXED, *CONTENT)
 # replaces the content of a message
 _REWRITE = f"UPDATE messages SET {', '.join(f'{column} = :{column}' for column in CONTENT)} WHERE id = :message"
 # counts a message in its place, unless it is there already
@@ -66,46 +64,63 @@ class SqlInbox(Repository):
         self._rules = rules
         self._identities = identities  # used in the reader thread
 
-    async def receive(self, message: Message, *, at: datetime) -> bool:
+    @writing
+    def receive(self, database: Database, message: Message, *, at: datetime) -> bool:
         row = MessageRow(message)
         require_ids(message)
-        return await self._writer.run(
-            lambda database: add(database, row, at, "waiting") is not None, places=[message.place]
-        )
+        return add(database, row, at, "waiting") is not None
 
-    async def edit(self, message: Message, *, at: datetime) -> bool:
-        MessageRow(message)  # raises before anything is written
-        return await self._writer.run(lambda database: edit(database, message, at, self._rules), places=[message.place])
+    @writing
+    def edit(self, database: Database, message: Message, *, at: datetime) -> bool:
+        MessageRow(message)  # raises also for one that is not stored
+        return edit(database, message, at, self._rules)
 
-    async def delete(self, place: Place, message_id: str, *, at: datetime) -> bool:
+    @writing
+    def delete(self, database: Database, place: Place, message_id: str, *, at: datetime) -> bool:
         validate_id(message_id, "message")
-        return await self._writer.run(
-            lambda database: delete(database, place, message_id, at, self._rules), places=[place]
-        )
+        return delete(database, place, message_id, at, self._rules)
 
-    async def places(self) -> Sequence[Place]:
-        return await self._reader.run(waiting_places)
+    @reading
+    def places(self, database: Database) -> Sequence[Place]:
+        return waiting_places(database)
 
     async def waiting(self, place: Place) -> Sequence[WaitingMessage]:
         return list((await self.snapshot(place)).waiting)
 
-    async def snapshot(self, place: Place, *, most: int | None = None) -> PlaceSnapshot:
-        return await self._reader.run(lambda database: snapshot(database, place, most, self._identities))
+    @reading
+    def snapshot(self, database: Database, place: Place, *, most: int | None = None) -> PlaceSnapshot:
+        return snapshot(database, place, most, self._identities)
 
-    async def album(self, place: Place, author_id: str, album: str) -> Sequence[tuple[Message, Decision]]:
-        return await self._reader.run(lambda database: _album(database, place, author_id, album, self._identities))
+    @reading
+    def album(self, database: Database, place: Place, author_id: str, album: str) -> Sequence[tuple[Message, Decision]]:
+        """Return the messages of one album, each with each of its decisions."""
+        select = f"""SELECT {MESSAGE_COLUMNS} FROM messages m JOIN names n ON n.id = m.name
+            JOIN authors a ON a.id = n.author
+            WHERE m.place = :place AND m.album = :album AND a.author_id = :author_id AND m.deleted = 0 AND m.hidden = 0
+            ORDER BY m.number"""
+        rows = database.all(select, place=find_place(database, place), album=album, author_id=author_id)
+        decided = decisions.read(database, [row[0] for row in rows])
+        found = zip(rows, decode_messages(database, rows, self._identities), strict=True)
+        return [(message, decision) for row, message in found for decision in decided[row[0]]]
 
-    async def skip(
-        self, place: Place, why: Mapping[str, Decision], *, at: datetime, changes: int | None = None
+    @writing
+    def skip(
+        self, database: Database, place: Place, why: Mapping[str, Decision], *, at: datetime, changes: int | None = None
     ) -> bool:
-        return await self._writer.run(
-            lambda database: decisions.skip(database, place, why, at, changes), places=[place]
-        )
+        return decisions.skip(database, place, why, at, changes)
 
-    async def decided(
-        self, place: Place, message_id: str | None = None, *, most: int
+    @reading
+    def decided(
+        self, database: Database, place: Place, message_id: str | None = None, *, most: int
     ) -> Sequence[tuple[Message, tuple[Decision, ...]]]:
-        return await self._reader.run(lambda database: _decided(database, place, message_id, most, self._identities))
+        """Return the newest messages that were received, or one, with decisions; hidden ones without their content."""
+        which = "m.id = " + FIND_MESSAGE if message_id is not None else "m.place = :place"
+        select = f"""SELECT {MESSAGE_COLUMNS}, m.hidden FROM messages m WHERE {which} AND m.own = 0
+            ORDER BY m.number DESC LIMIT :most"""
+        rows = database.all(select, place=find_place(database, place), message_id=message_id, most=most)[::-1]
+        decided = decisions.read(database, [row[0] for row in rows])
+        found = zip(rows, decode_messages(database, rows, self._identities), strict=True)
+        return [(placeholder_of(message) if row[-1] else message, decided[row[0]]) for row, message in found]
 
 
 def require_ids(message: Message) -> None:
@@ -297,7 +312,7 @@ def insert_own(database: Database, row: MessageRow, turns: str | None) -> int:
     if row_id is None:
         row_id = _claim_as_own(database, row, turns)
     if turns:
-        upsert_turns(database, row_id, turns)
+        upsert_row(database, "turns", "message", message=row_id, turns=turns)
     return row_id
 
 
@@ -314,13 +329,6 @@ def _claim_as_own(database: Database, row: MessageRow, turns: str | None) -> int
     database.run("UPDATE messages SET own = 1, role = 'model' WHERE id = :message", message=row_id)
     decisions.remove(database, row_id)
     return row_id
-
-
-def upsert_turns(database: Database, message: int, turns: str) -> None:
-    """Store what the agent did and said to write a message."""
-    upsert = """INSERT INTO turns (message, turns) VALUES (:message, :turns)
-        ON CONFLICT (message) DO UPDATE SET turns = excluded.turns"""
-    database.run(upsert, message=message, turns=turns)
 
 
 def waiting_places(database: Database) -> list[Place]:
@@ -344,33 +352,6 @@ def snapshot(database: Database, place: Place, most: int | None, identities: Ide
     ]
     waiting.sort(key=lambda one: one.number)  # differs from the order of rows where a place was joined to another
     return PlaceSnapshot(waiting=tuple(waiting), count=count, changes=changes, beginning=first)
-
-
-def _album(
-    database: Database, place: Place, author_id: str, album: str, identities: IdentityCache
-) -> list[tuple[Message, Decision]]:
-    """Return the messages of one album, each with each of its decisions."""
-    select = f"""SELECT {MESSAGE_COLUMNS} FROM messages m JOIN names n ON n.id = m.name
-        JOIN authors a ON a.id = n.author
-        WHERE m.place = :place AND m.album = :album AND a.author_id = :author_id AND m.deleted = 0 AND m.hidden = 0
-        ORDER BY m.number"""
-    rows = database.all(select, place=find_place(database, place), album=album, author_id=author_id)
-    decided = decisions.read(database, [row[0] for row in rows])
-    found = zip(rows, decode_messages(database, rows, identities), strict=True)
-    return [(message, decision) for row, message in found for decision in decided[row[0]]]
-
-
-def _decided(
-    database: Database, place: Place, message_id: str | None, most: int, identities: IdentityCache
-) -> list[tuple[Message, tuple[Decision, ...]]]:
-    """Return the newest messages that were received, or one, with the decisions; hidden ones without their content."""
-    which = "m.id = " + FIND_MESSAGE if message_id is not None else "m.place = :place"
-    select = f"""SELECT {MESSAGE_COLUMNS}, m.hidden FROM messages m WHERE {which} AND m.own = 0
-        ORDER BY m.number DESC LIMIT :most"""
-    rows = database.all(select, place=find_place(database, place), message_id=message_id, most=most)[::-1]
-    decided = decisions.read(database, [row[0] for row in rows])
-    found = zip(rows, decode_messages(database, rows, identities), strict=True)
-    return [(placeholder_of(message) if row[-1] else message, decided[row[0]]) for row, message in found]
 
 
 def rewrite(
@@ -414,8 +395,7 @@ def _find(database: Database, place: Place, message_id: str) -> tuple[int, Messa
 def insert_media(database: Database, row_id: int, medias: Iterable[Media]) -> None:
     """Store which media a message has, by their ids and by those of their files."""
     database.many(
-        """INSERT INTO media (message, unique_id, media_kind) VALUES (:message, :unique_id, :media_kind)
-            ON CONFLICT DO NOTHING""",
+        insert_into("media", "message", "unique_id", "media_kind") + " ON CONFLICT DO NOTHING",
         [
             {"message": row_id, "unique_id": clean(unique_id), "media_kind": clean(media.media_kind)}
             for media in medias

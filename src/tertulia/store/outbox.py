@@ -1,7 +1,6 @@
 """The outbox: replies with their status, and the receipts of sent ones."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any, Literal, get_args
 
 from msgspec.structs import replace
@@ -10,30 +9,36 @@ from tertulia.engine.store_protocols import DeliveryAttempt, OutboxItem, SendSta
 from tertulia.errors import InvalidValue
 from tertulia.events import DurableEvent, ReplyDoubtful, ReplyDropped, ReplyQueued, ReplyRefused, ReplySent
 from tertulia.store import events, own_messages
-from tertulia.store.database import Database, Row
-from tertulia.store.encoding import (
-    AUTHOR,
-    REPLY,
-    TURNS,
-    clean,
-    dumps,
-    format_time,
-    parse_time,
-    validate,
-    validate_id,
-)
+from tertulia.store.database import Database, insert_into
+from tertulia.store.encoding import Columns, clean, dumps, validate_id
 from tertulia.store.identities import upsert_place
-from tertulia.store.threads import Repository
+from tertulia.store.threads import Repository, reading, writing
 
-_NAMES = """outgoing_id, run_id, task_id, kind, status, attempts, made_at, sent_at, message_id, why, author,
-    turns, reply, reply_id, part, separator, edits, unknown_attempts, purpose"""
+_STATE = "status attempts unknown_attempts sent_at why author edits"
+_CHANGED = Columns(OutboxItem, f"{_STATE} id=outgoing_id message_id")
+_NEW = "run=run_id task=task_id kind made_at turns reply reply_id part separator purpose"
+_ITEM = Columns(OutboxItem, f"{_STATE} id=outgoing_id message_id {_NEW}")
+_ATTEMPT = Columns(DeliveryAttempt, "number begun_at ended_at outcome why")
 # replies; a condition follows
-_SELECT = f"SELECT {_NAMES} FROM outbox"
+_SELECT = f"SELECT {_ITEM} FROM outbox"
 _BY_ID = f"{_SELECT} WHERE outgoing_id = :outgoing_id"
-
 # whether a reply is an answer that waits; a condition
-
 WAITING_ANSWER = "status = 'waiting' AND kind = 'answer' AND run_id IS NOT NULL"
+
+# stores a reply, unless it is there
+_INSERT = f"{insert_into('outbox', 'place', 'text', *_ITEM.names)} ON CONFLICT (outgoing_id) DO NOTHING"
+# changes the status of a reply that was not sent and, to send it, not dropped
+_UPDATE = f"""UPDATE outbox SET {", ".join(f"{column} = :{column}" for column in _STATE.split())},
+    message_id = CASE WHEN :status = 'sent' THEN :message_id ELSE message_id END,
+    position = CASE WHEN :status = 'sent' THEN (SELECT messages FROM places WHERE id = place) END
+    WHERE outgoing_id = :outgoing_id AND status != 'sent'
+    AND (status != 'dropped' OR :status NOT IN ('waiting', 'sending'))"""
+# an attempt of a stored reply when it begins, and again when it ends
+_UPSERT_ATTEMPT = f"""INSERT INTO delivery_attempts (outgoing_id, {_ATTEMPT})
+    SELECT outgoing_id, {", ".join(f":{column}" for column in _ATTEMPT.names)} FROM outbox
+    WHERE outgoing_id = :outgoing_id
+    ON CONFLICT (outgoing_id, number) DO UPDATE SET
+    ended_at = excluded.ended_at, outcome = excluded.outcome, why = excluded.why"""
 
 NewStatus = Literal["waiting", "dropped"]  # by a decision of the operator
 _DECIDABLE: Mapping[NewStatus, tuple[SendStatus, SendStatus]] = {
@@ -54,109 +59,98 @@ class SqlOutbox(Repository):
         rows = [as_row(one) for one in outgoing]
         await self._writer.run(lambda database: put(database, rows), places=[one.reply.place for one in outgoing])
 
-    async def draft(self, run_id: str) -> OutboxItem | None:
-        return await self._reader.run(lambda database: _draft(database, run_id))
+    @reading
+    def draft(self, database: Database, run_id: str) -> OutboxItem | None:
+        row = database.one(f"{_SELECT} WHERE run_id = :run_id AND kind = 'draft'", run_id=run_id)
+        return None if row is None else _ITEM.decode(row)
 
-    async def abandoned_drafts(self) -> Sequence[OutboxItem]:
-        return await self._reader.run(_abandoned_drafts)
+    @reading
+    def abandoned_drafts(self, database: Database) -> Sequence[OutboxItem]:
+        """Return the drafts that are still shown though their run has ended without another form of them."""
+        select = f"""{_SELECT} d WHERE kind = 'draft' AND status = 'sent'
+            AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.run_id = d.run_id AND r.status = 'open')
+            AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.place = d.place AND o.edits = d.message_id)
+            AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.run_id = d.run_id AND o.purpose = 'draft end') ORDER BY id"""
+        return [_ITEM.decode(row) for row in database.all(select)]
 
     async def change(self, outgoing: OutboxItem) -> None:
-        row = outgoing, _mutable_columns(outgoing)
+        _require_ids(outgoing)
+        row = outgoing, _CHANGED.encode(outgoing)
         await self._writer.run(lambda database: change(database, row), places=[outgoing.reply.place])
 
-    async def drop_answers(self, runs: Sequence[str], *, why: str) -> None:
-        await self._writer.run(lambda database: _drop_answers(database, list(runs), why))
+    @writing
+    def drop_answers(self, database: Database, runs: Sequence[str], *, why: str) -> None:
+        _drop(database, f"run_id IN (:runs) AND {WAITING_ANSWER}", why, runs=list(runs))
 
-    async def decide(self, outgoing_id: str, status: NewStatus, *, why: str = "") -> OutboxItem | None:
-        reason = clean(why)
-        return await self._writer.run(lambda database: decide(database, outgoing_id, status, reason))
+    @writing
+    def decide(self, database: Database, outgoing_id: str, status: NewStatus, *, why: str = "") -> OutboxItem | None:
+        return decide(database, outgoing_id, status, why)
 
-    async def listed(self, *statuses: SendStatus) -> Sequence[OutboxItem]:
-        return await self._reader.run(lambda database: listed(database, statuses))
+    @reading
+    def listed(self, database: Database, *statuses: SendStatus) -> Sequence[OutboxItem]:
+        """Return the replies with these statuses, or all; oldest first."""
+        chosen = statuses or get_args(SendStatus)
+        rows = database.all(f"{_SELECT} WHERE status IN (:statuses) ORDER BY id", statuses=list(chosen))
+        return [_ITEM.decode(row) for row in rows]
 
-    async def attempts(self, *outgoing_ids: str) -> Mapping[str, Sequence[DeliveryAttempt]]:
-        return await self._reader.run(lambda database: _attempts(database, outgoing_ids))
+    @reading
+    def attempts(self, database: Database, *outgoing_ids: str) -> Mapping[str, Sequence[DeliveryAttempt]]:
+        select = f"""SELECT outgoing_id, {_ATTEMPT} FROM delivery_attempts
+            WHERE outgoing_id IN (:names) ORDER BY outgoing_id, number"""
+        found: dict[str, list[DeliveryAttempt]] = {}
+        for name, *columns in database.all(select, names=list(outgoing_ids)):
+            found.setdefault(name, []).append(_ATTEMPT.decode(columns))
+        return found
 
-    async def to_retry(self) -> Sequence[OutboxItem]:
-        return await self._reader.run(to_retry)
+    @reading
+    def to_retry(self, database: Database) -> Sequence[OutboxItem]:
+        """Return the waiting replies with at least one attempt; oldest first."""
+        select = f"{_SELECT} WHERE status = 'waiting' AND attempts > 0 ORDER BY id"
+        return [_ITEM.decode(row) for row in database.all(select)]
+
+
+def decide(database: Database, outgoing_id: str, status: NewStatus, why: str) -> OutboxItem | None:
+    """Queue a doubtful or dropped reply again, or drop a doubtful or waiting one."""
+    row = database.one(_BY_ID, outgoing_id=outgoing_id) if clean(outgoing_id) == outgoing_id else None
+    if row is None:
+        return None
+    stored = _ITEM.decode(row)
+    if status == "waiting" and own_messages.is_empty(stored):
+        raise InvalidValue(f"reply {outgoing_id!r} says nothing any more: {stored.why}")
+    if status == "waiting" and stored.kind == "draft":
+        raise InvalidValue(f"reply {outgoing_id!r} is a draft, which is never sent again: its answer was sent anew")
+    one, other = _DECIDABLE[status]
+    if stored.status in (one, other):
+        update = "UPDATE outbox SET status = :status, why = :why WHERE outgoing_id = :outgoing_id"
+        database.run(update, status=status, why=clean(why), outgoing_id=outgoing_id)
+        decided = replace(stored, status=status, why=clean(why))
+        if status == "dropped":
+            _end_dropped(database, decided)
+            _drop_rest(database, decided)
+        elif event := _event(decided):
+            events.add(database, event)
+        return decided
+    what = "sent again" if status == "waiting" else "dropped"
+    raise InvalidValue(f"reply {outgoing_id!r} is {stored.status}; only one that is {one} or {other} can be {what}")
 
 
 def as_row(outgoing: OutboxItem) -> OutboxRow:
-    return outgoing, _mutable_columns(outgoing) | {
-        "run_id": None if outgoing.run is None else validate_id(outgoing.run, "run"),
-        "task_id": None if outgoing.task is None else validate_id(outgoing.task, "task"),
-        "kind": outgoing.kind,
-        "text": clean(outgoing.reply.text),
-        "made_at": outgoing.made_at.isoformat(),
-        "turns": dumps(outgoing.turns),
-        "reply": dumps(outgoing.reply),
-        "reply_id": None if outgoing.reply_id is None else validate_id(outgoing.reply_id, "reply"),
-        "part": outgoing.part,
-        "separator": clean(outgoing.separator),
-        "purpose": outgoing.purpose,
-    }
+    """Return a reply with its columns; raise `InvalidValue` for an id that cannot be stored."""
+    for what, one in (("reply", outgoing.reply_id), ("run", outgoing.run), ("task", outgoing.task)):
+        validate_id(one or "", what)
+    _require_ids(outgoing)
+    return outgoing, _ITEM.encode(outgoing) | {"text": clean(outgoing.reply.text)}
 
 
-def _mutable_columns(outgoing: OutboxItem) -> dict[str, Any]:
-    """Return the id of a reply and its columns that change with its status."""
-    return {
-        "outgoing_id": validate_id(outgoing.id, "reply"),
-        "status": outgoing.status,
-        "attempts": outgoing.attempts,
-        "unknown_attempts": outgoing.unknown_attempts,
-        "sent_at": format_time(outgoing.sent_at),
-        "message_id": None if outgoing.message_id is None else validate_id(outgoing.message_id, "message"),
-        "why": clean(outgoing.why),
-        "author": None if outgoing.author is None else dumps(outgoing.author),
-        "edits": None if outgoing.edits is None else validate_id(outgoing.edits, "message"),
-    }
+def select_replies(database: Database, which: str, **values: Any) -> list[OutboxItem]:
+    """Return the replies that a clause selects."""
+    return [_ITEM.decode(row) for row in database.all(f"{_SELECT} {which}", **values)]
 
 
-_COLUMN_NAMES = """outgoing_id place run_id task_id kind status attempts text made_at sent_at message_id why author
-    turns reply reply_id part separator edits unknown_attempts purpose""".split()
-# stores a reply, unless it is there
-_INSERT = f"""INSERT INTO outbox ({", ".join(_COLUMN_NAMES)})
-    VALUES ({", ".join(f":{column}" for column in _COLUMN_NAMES)}) ON CONFLICT (outgoing_id) DO NOTHING"""
-_MUTABLE = "status attempts unknown_attempts sent_at why author edits".split()
-# changes the status of a reply that was not sent and, to send it, not dropped
-_UPDATE = f"""UPDATE outbox SET {", ".join(f"{column} = :{column}" for column in _MUTABLE)},
-    message_id = CASE WHEN :status = 'sent' THEN :message_id ELSE message_id END,
-    position = CASE WHEN :status = 'sent' THEN (SELECT messages FROM places WHERE id = place) END
-    WHERE outgoing_id = :outgoing_id AND status != 'sent'
-    AND (status != 'dropped' OR :status NOT IN ('waiting', 'sending'))"""
-
-
-# an attempt of a stored reply when it begins, and again when it ends
-_UPSERT_ATTEMPT = """INSERT INTO delivery_attempts (outgoing_id, number, begun_at, ended_at, outcome, why)
-    SELECT outgoing_id, :number, :begun_at, :ended_at, :outcome, :why FROM outbox WHERE outgoing_id = :outgoing_id
-    ON CONFLICT (outgoing_id, number) DO UPDATE SET
-    ended_at = excluded.ended_at, outcome = excluded.outcome, why = excluded.why"""
-
-
-def _attempt_columns(attempt: DeliveryAttempt) -> dict[str, Any]:
-    return {
-        "number": attempt.number,
-        "begun_at": attempt.begun_at.isoformat(),
-        "ended_at": format_time(attempt.ended_at),
-        "outcome": attempt.outcome,
-        "why": clean(attempt.why),
-    }
-
-
-def _attempts(database: Database, outgoing_ids: Sequence[str]) -> dict[str, list[DeliveryAttempt]]:
-    select = """SELECT outgoing_id, number, begun_at, ended_at, outcome, why FROM delivery_attempts
-        WHERE outgoing_id IN (:names) ORDER BY outgoing_id, number"""
-    found: dict[str, list[DeliveryAttempt]] = {}
-    for name, number, begun_at, ended_at, outcome, why in database.all(select, names=list(outgoing_ids)):
-        attempt = DeliveryAttempt(
-            number=number,
-            begun_at=datetime.fromisoformat(begun_at),
-            ended_at=parse_time(ended_at),
-            outcome=outcome,
-            why=why,
-        )
-        found.setdefault(name, []).append(validate(attempt))
-    return found
+def _require_ids(outgoing: OutboxItem) -> None:
+    """Raise `InvalidValue` for an id that changes with the status and cannot be stored."""
+    for what, one in (("reply", outgoing.id), ("message", outgoing.message_id), ("message", outgoing.edits)):
+        validate_id(one or "", what)
 
 
 def add(database: Database, row: OutboxRow) -> bool:
@@ -179,14 +173,14 @@ def change(database: Database, row: OutboxRow) -> None:
     """Update the status of a stored reply."""
     outgoing, columns = row
     if outgoing.attempt:
-        database.run(_UPSERT_ATTEMPT, outgoing_id=outgoing.id, **_attempt_columns(outgoing.attempt))
+        database.run(_UPSERT_ATTEMPT, outgoing_id=outgoing.id, **_ATTEMPT.encode(outgoing.attempt))
     is_attempt = outgoing.status in ("waiting", "sending") and outgoing.attempts > 0
     if is_attempt and database.run(_UPDATE, **columns):
         return  # nothing follows from it
     found = database.one(_BY_ID, outgoing_id=outgoing.id)
     if found is None:
         raise InvalidValue(f"there is no reply {outgoing.id!r}; it was forgotten with its place")
-    stored = _decode(found)
+    stored = _ITEM.decode(found)
     if not is_attempt and database.run(_UPDATE, **columns):
         _apply_status(database, _as_sent(database, outgoing, stored), stored.message_id)
         if outgoing.status == "sent" and stored.kind == "notice" and stored.author is None and stored.run is None:
@@ -256,49 +250,6 @@ def _event(outgoing: OutboxItem) -> DurableEvent | None:
             return None
 
 
-def decide(database: Database, outgoing_id: str, status: NewStatus, why: str) -> OutboxItem | None:
-    """Queue a doubtful or dropped reply again, or drop a doubtful or waiting one."""
-    row = database.one(_BY_ID, outgoing_id=outgoing_id) if clean(outgoing_id) == outgoing_id else None
-    if row is None:
-        return None
-    stored = _decode(row)
-    if status == "waiting" and own_messages.is_empty(stored):
-        raise InvalidValue(f"reply {outgoing_id!r} says nothing any more: {stored.why}")
-    if status == "waiting" and stored.kind == "draft":
-        raise InvalidValue(f"reply {outgoing_id!r} is a draft, which is never sent again: its answer was sent anew")
-    one, other = _DECIDABLE[status]
-    if stored.status in (one, other):
-        update = "UPDATE outbox SET status = :status, why = :why WHERE outgoing_id = :outgoing_id"
-        database.run(update, status=status, why=why, outgoing_id=outgoing_id)
-        decided = replace(stored, status=status, why=why)
-        if status == "dropped":
-            _end_dropped(database, decided)
-            _drop_rest(database, decided)
-        elif event := _event(decided):
-            events.add(database, event)
-        return decided
-    what = "sent again" if status == "waiting" else "dropped"
-    raise InvalidValue(f"reply {outgoing_id!r} is {stored.status}; only one that is {one} or {other} can be {what}")
-
-
-def _draft(database: Database, run_id: str) -> OutboxItem | None:
-    row = database.one(f"{_SELECT} WHERE run_id = :run_id AND kind = 'draft'", run_id=run_id)
-    return None if row is None else _decode(row)
-
-
-def _abandoned_drafts(database: Database) -> list[OutboxItem]:
-    """Return the drafts that are still shown though their run has ended without another form of them."""
-    select = f"""{_SELECT} d WHERE kind = 'draft' AND status = 'sent'
-        AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.run_id = d.run_id AND r.status = 'open')
-        AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.place = d.place AND o.edits = d.message_id)
-        AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.run_id = d.run_id AND o.purpose = 'draft end') ORDER BY id"""
-    return [_decode(row) for row in database.all(select)]
-
-
-def _drop_answers(database: Database, runs: list[str], why: str) -> None:
-    _drop(database, f"run_id IN (:runs) AND {WAITING_ANSWER}", why, runs=runs)
-
-
 def drop_waiting(database: Database, place: int, why: str) -> None:
     """Drop the replies that wait to be sent to a place, by its row."""
     _drop(database, "place = :place AND status = 'waiting'", why, place=place)
@@ -313,52 +264,12 @@ def _drop_rest(database: Database, outgoing: OutboxItem) -> None:
 
 def _drop(database: Database, which: str, why: str, **values: Any) -> None:
     """Drop the replies of a WHERE clause, in the order in which they were made."""
-    update = f"UPDATE outbox SET status = 'dropped', why = :why WHERE {which} RETURNING id, {_NAMES}"
+    update = f"UPDATE outbox SET status = 'dropped', why = :why WHERE {which} RETURNING id, {_ITEM}"
     for _, *row in sorted(database.all(update, why=why, **values)):
-        _end_dropped(database, _decode(tuple(row)))
+        _end_dropped(database, _ITEM.decode(row))
 
 
 def _end_dropped(database: Database, dropped: OutboxItem) -> None:
     """Remove the message of a reply that was dropped, and store the event."""
     own_messages.remove_reply(database, dropped, dropped.message_id)
     events.add(database, ReplyDropped(place=dropped.reply.place, run_id=dropped.run, delivery_id=dropped.id))
-
-
-def listed(database: Database, statuses: Sequence[SendStatus]) -> list[OutboxItem]:
-    """Return the replies with these statuses, or all; oldest first."""
-    chosen = statuses or get_args(SendStatus)
-    rows = database.all(f"{_SELECT} WHERE status IN (:statuses) ORDER BY id", statuses=list(chosen))
-    return [_decode(row) for row in rows]
-
-
-def to_retry(database: Database) -> list[OutboxItem]:
-    """Return the waiting replies with at least one attempt; oldest first."""
-    return [_decode(row) for row in database.all(f"{_SELECT} WHERE status = 'waiting' AND attempts > 0 ORDER BY id")]
-
-
-def _decode(row: Row) -> OutboxItem:
-    outgoing_id, run, task, kind, status, attempts, made_at, sent_at, message_id, why, author, turns, *rest = row
-    reply, reply_id, part, separator, edits, unknown_attempts, purpose = rest
-    return validate(
-        OutboxItem(
-            id=outgoing_id,
-            reply=REPLY.loads(reply),
-            made_at=datetime.fromisoformat(made_at),
-            run=run,
-            task=task,
-            kind=kind,
-            status=status,
-            attempts=attempts,
-            unknown_attempts=unknown_attempts,
-            purpose=purpose,
-            message_id=message_id,
-            sent_at=parse_time(sent_at),
-            why=why,
-            author=None if author is None else AUTHOR.loads(author),
-            turns=TURNS.loads(turns),
-            reply_id=reply_id,
-            part=part,
-            separator=separator,
-            edits=edits,
-        )
-    )

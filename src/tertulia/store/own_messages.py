@@ -14,7 +14,7 @@ from tertulia.errors import InvalidValue
 from tertulia.messages import Message
 from tertulia.parts import Text
 from tertulia.store import decisions, message_rows, messages, search_index
-from tertulia.store.database import Database
+from tertulia.store.database import Database, upsert_row
 from tertulia.store.encoding import STRINGS, dumps
 from tertulia.store.forget.retraction import hide_messages
 from tertulia.store.identities import IdentityCache, upsert_place
@@ -135,7 +135,7 @@ def _add_part(database: Database, outgoing: OutboxItem, row: messages.MessageRow
         message_row = messages.insert_own(database, row, None)
         message_rows.add_part(database, place, message_row, row.message.id, row.message.parts, at)
     if turns:
-        messages.upsert_turns(database, message_row, turns)
+        upsert_row(database, "turns", "message", message=message_row, turns=turns)
     return message_row
 
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from tertulia.messages import Message, Place, PlaceKey, Quote, Reply
 from tertulia.platform import Change, Commanded, Deleted, Edited, Reacted, Received
 from tertulia.store import episodes, usage
-from tertulia.store.database import Database
+from tertulia.store.database import Database, insert_row
 from tertulia.store.encoding import MESSAGE, PLACE, QUOTE, REPLY, STRINGS, TASK, clean, dumps, format_time, parse_time
 from tertulia.store.forget.retraction import strip_quotes
 from tertulia.store.identities import (
@@ -32,7 +32,7 @@ from tertulia.store.identities import (
     upsert_author,
     upsert_place,
 )
-from tertulia.store.threads import ConnectionThread, Repository
+from tertulia.store.threads import ConnectionThread, Repository, reading, writing
 from tertulia.tasks.task import Task
 from tertulia.timezones import utc
 
@@ -87,11 +87,22 @@ class SqlPlaceSettings(Repository):
         self._delimiters[key] = delimiter
         return delimiter
 
-    async def beginning(self, place: Place) -> int:
-        return await self._reader.run(lambda database: conversation_start(database, place))
+    @reading
+    def beginning(self, database: Database, place: Place) -> int:
+        return conversation_start(database, place)
 
-    async def clear(self, place: Place, beginning: int, *, at: datetime) -> None:
-        await self._writer.run(lambda database: _clear(database, place, beginning, utc(at)), places=[place])
+    @writing
+    def clear(self, database: Database, place: Place, beginning: int, *, at: datetime) -> None:
+        """Begin the conversation with a message; later messages lose their quotes of those before it."""
+        at = utc(at)
+        row = upsert_place(database, place)
+        update = "UPDATE places SET beginning = :first WHERE id = :place AND beginning < :first"
+        if not database.run(update, first=beginning, place=row):
+            return
+        episodes.remove_spanning(database, row, beginning)
+        quoting = """SELECT m.id, m.reply FROM messages m JOIN messages q ON q.place = m.place
+            AND q.message_id = m.reply_to WHERE m.place = :place AND m.number >= :first AND q.number < :first"""
+        strip_quotes(database, database.all(quoting, place=row, first=beginning), at)
 
     async def blocked(self) -> frozenset[tuple[str, str]]:
         return (await self._current_blocks()).authors
@@ -119,12 +130,16 @@ class SqlPlaceSettings(Repository):
                 self._blocks = found
         return self._blocks
 
-    async def listed(self) -> Sequence[Place]:
+    @reading
+    def listed(self, database: Database) -> Sequence[Place]:
         """Return all places, each with its last title, in the order in which they were first seen."""
-        return await self._reader.run(_listed)
+        select = """SELECT t.body FROM places p JOIN titles t ON t.id = (SELECT max(id) FROM titles WHERE place = p.id)
+            ORDER BY p.id"""
+        return [PLACE.loads(body) for (body,) in database.all(select)]
 
-    async def language(self, *, platform: str, author_id: str) -> str | None:
-        return await self._reader.run(lambda database: language_of(database, platform, author_id))
+    @reading
+    def language(self, database: Database, *, platform: str, author_id: str) -> str | None:
+        return language_of(database, platform, author_id)
 
     def clear_cache(self) -> None:
         """Forget what was read."""
@@ -137,30 +152,11 @@ class _Blocks(NamedTuple):
     next_end: datetime | None
 
 
-def _listed(database: Database) -> list[Place]:
-    """Return all places that have a title."""
-    select = """SELECT t.body FROM places p JOIN titles t ON t.id = (SELECT max(id) FROM titles WHERE place = p.id)
-        ORDER BY p.id"""
-    return [PLACE.loads(body) for (body,) in database.all(select)]
-
-
 def _set_delimiter(database: Database, place: Place, made: str) -> str:
     """Set the delimiter of *place* to *made* if it has none; return its delimiter."""
     update = "UPDATE places SET delimiter = coalesce(delimiter, :made) WHERE id = :place RETURNING delimiter"
     ((delimiter,),) = database.all(update, made=made, place=upsert_place(database, place))
     return str(delimiter)
-
-
-def _clear(database: Database, place: Place, first: int, at: datetime) -> None:
-    """Begin the conversation with number *first*; later messages lose their quotes of earlier ones."""
-    row = upsert_place(database, place)
-    update = "UPDATE places SET beginning = :first WHERE id = :place AND beginning < :first"
-    if not database.run(update, first=first, place=row):
-        return
-    episodes.remove_spanning(database, row, first)
-    quoting = """SELECT m.id, m.reply FROM messages m JOIN messages q ON q.place = m.place
-        AND q.message_id = m.reply_to WHERE m.place = :place AND m.number >= :first AND q.number < :first"""
-    strip_quotes(database, database.all(quoting, place=row, first=first), at)
 
 
 def _read_blocks(database: Database) -> _Blocks:
@@ -255,7 +251,7 @@ def _move(database: Database, row: int, old: Place, new: Place) -> None:
 
 
 def _add_alias(database: Database, key: str, row: int) -> None:
-    database.run("INSERT INTO place_aliases (place_key, place) VALUES (:key, :place)", key=key, place=row)
+    insert_row(database, "place_aliases", place_key=key, place=row)
 
 
 def migrated_places(database: Database) -> dict[PlaceKey, Place]:

@@ -23,48 +23,36 @@ from tertulia.messages import Place
 from tertulia.models.calls import Call
 from tertulia.run.journal import FallbackStep, Journal, Run, ToolRun
 from tertulia.store import decisions, events, outbox, prompts, tasks, usage
-from tertulia.store.database import Database
-from tertulia.store.encoding import (
-    ANY,
-    CALL,
-    PLACE,
-    RESULT,
-    STRINGS,
-    TURN,
-    clean,
-    dumps,
-    format_time,
-    parse_time,
-    validate,
-    validate_id,
-)
+from tertulia.store.database import Database, insert_into
+from tertulia.store.encoding import PLACE, STRINGS, Columns, clean, dumps, validate_id
 from tertulia.store.identities import find_place, upsert_place, upsert_title
 from tertulia.store.message_rows import FIND_MESSAGE
 from tertulia.store.prompts import SqlPrompts, last_prompt
 from tertulia.store.sqlite.connection import SqliteDatabase
-from tertulia.store.threads import ConnectionThread, Repository
+from tertulia.store.threads import ConnectionThread, Repository, reading, writing
 from tertulia.tasks.task import PlanRules, Policy, Task, cancels_sends
 from tertulia.turns import Prompt, Record
 
+_CHANGING = "taken=message_ids status ended_at why seconds resumed=resumes"
+_STATE = Columns(Run, _CHANGING)
+_RUN = Columns(Run, f"{_CHANGING} id=run_id target began_at horizon model profile")
+_RECORD = Columns(Record, "turn at valid raw run=record_run_id")
+_TOOL = Columns(ToolRun, "step number call began_at result ended_at")
+_FALLBACK = Columns(FallbackStep, "step fallback why model")
+
 # Runs with their places; what is asked of them follows.
-_SELECT = """SELECT r.run_id, r.target, r.message_ids, r.began_at, r.horizon, r.model, r.profile, r.status, r.ended_at,
-    r.why, r.seconds, r.resumes, t.body FROM runs r JOIN titles t ON t.id = r.title"""
+_SELECT = f"SELECT t.body, {_RUN} FROM runs r JOIN titles t ON t.id = r.title"
 
 # A new run, unless it was begun before.
-_INSERT = """INSERT INTO runs (run_id, place, title, target, message_ids, began_at, horizon, model, profile, status,
-        ended_at, why, seconds, resumes)
-    VALUES (:run_id, :place, :title, :target, :message_ids, :began_at, :horizon, :model, :profile, :status,
-        :ended_at, :why, :seconds, :resumes)
-    ON CONFLICT (run_id) DO NOTHING"""
+_INSERT = f"{insert_into('runs', 'place', 'title', *_RUN.names)} ON CONFLICT (run_id) DO NOTHING"
 
 # What changes of a run between two steps, and at its end.
-_UPDATE = """UPDATE runs SET message_ids = :message_ids, status = :status, ended_at = :ended_at, why = :why,
-    seconds = :seconds, resumes = :resumes WHERE run_id = :run_id"""
+_UPDATE = f"UPDATE runs SET {', '.join(f'{name} = :{name}' for name in _STATE.names)} WHERE run_id = :run_id"
+
+_INSERT_RECORD = insert_into("records", "run_id", "step", *_RECORD.names)
 
 # A tool run when it begins, and again with its result.
-_UPSERT_TOOL = """INSERT INTO tool_runs (run_id, step, number, call, began_at, result, ended_at)
-    VALUES (:run_id, :step, :number, :call, :began_at, :result, :ended_at)
-    ON CONFLICT (run_id, step, number) DO UPDATE SET
+_UPSERT_TOOL = f"""{insert_into("tool_runs", "run_id", *_TOOL.names)} ON CONFLICT (run_id, step, number) DO UPDATE SET
     call = excluded.call, began_at = excluded.began_at, result = excluded.result, ended_at = excluded.ended_at"""
 
 # What a prompt shows from memory, by its kind.
@@ -126,41 +114,62 @@ class SqlRuns(Repository):
         if rows is not None:
             self._prompts.cache_layers(prepared, rows)
 
-    async def open(self) -> Sequence[Run]:
-        select = f"{_SELECT} WHERE r.status = 'open' ORDER BY r.id"
-        return await self._reader.run(lambda database: [_decode_run(row) for row in database.all(select)])
+    @reading
+    def open(self, database: Database) -> Sequence[Run]:
+        return select_runs(database, "WHERE r.status = 'open' ORDER BY r.id")
 
-    async def unfinished(self, place: Place) -> Sequence[Run]:
-        select = f"""{_SELECT} WHERE r.place = :place AND (r.status = 'open' OR r.run_id IN (
+    @reading
+    def unfinished(self, database: Database, place: Place) -> Sequence[Run]:
+        unfinished = f"""WHERE r.place = :place AND (r.status = 'open' OR r.run_id IN (
             SELECT run_id FROM outbox WHERE place = :place AND {outbox.WAITING_ANSWER})) ORDER BY r.id"""
+        return select_runs(database, unfinished, place=find_place(database, place))
 
-        def read(database: Database) -> list[Run]:
-            return [_decode_run(row) for row in database.all(select, place=find_place(database, place))]
-
-        return await self._reader.run(read)
-
-    async def listed(
-        self, *, place: Place | None = None, failed: bool = False, ids: Sequence[str] | None = None, most: int
+    @reading
+    def listed(
+        self,
+        database: Database,
+        *,
+        place: Place | None = None,
+        failed: bool = False,
+        ids: Sequence[str] | None = None,
+        most: int,
     ) -> Sequence[Run]:
         """Return the newest runs, the oldest first: of a place, that failed, or with these ids, if that is said."""
-        return await self._reader.run(lambda database: _listed(database, place, failed, ids, most))
+        conditions = ["1 = 1", *["r.place = :place"] * (place is not None), *["r.status = 'failed'"] * failed]
+        conditions += ["r.run_id IN (:ids)"] * (ids is not None)
+        newest = f"WHERE {' AND '.join(conditions)} ORDER BY r.id DESC LIMIT :most"
+        return select_runs(database, newest, place=place and find_place(database, place), ids=ids or (), most=most)[
+            ::-1
+        ]
 
-    async def failed(self, place: Place, targets: Sequence[str]) -> Sequence[Run]:
+    @reading
+    def failed(self, database: Database, place: Place, targets: Sequence[str]) -> Sequence[Run]:
         """Return the runs of a place that failed or were stopped, and whose targets are these messages."""
-        select = f"{_SELECT} WHERE r.status = 'failed' AND r.place = :place AND r.target IN (:targets)"
+        failed = "WHERE r.status = 'failed' AND r.place = :place AND r.target IN (:targets)"
+        return select_runs(database, failed, place=find_place(database, place), targets=list(targets))
 
-        def read(database: Database) -> list[Run]:
-            rows = database.all(select, place=find_place(database, place), targets=list(targets))
-            return [_decode_run(row) for row in rows]
+    @reading
+    def recalled(self, database: Database, run_id: str) -> Sequence[RecalledThing]:
+        select = """SELECT f.fact_id, m.message_id, t.body, e.episode_id, r.score, r.why FROM recalled r
+            LEFT JOIN facts f ON f.id = r.fact LEFT JOIN episodes e ON e.id = r.episode
+            LEFT JOIN messages m ON m.id = r.message LEFT JOIN titles t ON t.id = m.title
+            WHERE r.run_id = :run_id ORDER BY r.id"""
+        return [
+            RecalledThing(
+                kind="fact" if fact else "message" if message else "episode",
+                id=fact or message or episode,
+                place=PLACE.loads(place) if place else None,
+                score=score,
+                why=why,
+            )
+            for fact, message, place, episode, score, why in database.all(select, run_id=run_id)
+        ]
 
-        return await self._reader.run(read)
-
-    async def recalled(self, run_id: str) -> Sequence[RecalledThing]:
-        """Return what the first prompt of a run shows from memory, as far as that is still stored."""
-        return await self._reader.run(lambda database: _read_recalled(database, run_id))
-
-    async def resume(self, run: Run) -> None:
-        await self._writer.run(lambda database: _resume(database, run))
+    @writing
+    def resume(self, database: Database, run: Run) -> None:
+        update = "UPDATE runs SET resumes = :resumes WHERE run_id = :run_id"
+        if not database.run(update, resumes=run.resumed, run_id=run.id):
+            raise InvalidValue(f"no run {run.id!r} was begun")
 
     async def ask(
         self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: FallbackStep | None = None
@@ -173,21 +182,11 @@ class SqlRuns(Repository):
         self._prompts.cache_layers(prepared, rows)
 
     async def add_record(self, run: Run, step: int, record: Record, *, call: Call | None = None) -> None:
-        row = {
-            "run_id": run.id,
-            "step": step,
-            "valid": int(record.valid),
-            "at": record.at.isoformat(),
-            "named": record.run,
-            "turn": dumps(record.turn),
-            "raw": None if record.raw is None else dumps(record.raw),
-        }
-        insert = """INSERT INTO records (run_id, step, valid, at, record_run_id, turn, raw)
-            VALUES (:run_id, :step, :valid, :at, :named, :turn, :raw)"""
+        row = {"run_id": run.id, "step": step, **_RECORD.encode(record)}
 
         def write(database: Database) -> None:
             _require_prompts(run, _find(database, run.id))
-            database.run(insert, **row)
+            database.run(_INSERT_RECORD, **row)
             if call:
                 usage.add(database, run, call)
 
@@ -215,8 +214,22 @@ class SqlRuns(Repository):
         )
         await self._write_tool(run, tool, finished, tool.ended_at)
 
-    async def journal(self, run_id: str) -> Journal | None:
-        return await self._reader.run(lambda database: _read_journal(database, run_id))
+    @reading
+    def journal(self, database: Database, run_id: str) -> Journal | None:
+        found = select_runs(database, "WHERE r.run_id = :run_id", run_id=run_id)
+        if not found:
+            return None
+        asked = last_prompt(database, run_id)
+        records = database.all(f"SELECT step, {_RECORD} FROM records WHERE run_id = :run ORDER BY id", run=run_id)
+        tried = f"SELECT {_FALLBACK} FROM prompts WHERE run_id = :run AND fallback IS NOT NULL ORDER BY id"
+        return Journal(
+            run=found[0],
+            prompt=asked[1] if asked else None,
+            step=asked[0] if asked else 0,
+            records=tuple((step, _RECORD.decode(columns)) for step, *columns in records),
+            tools=tuple(select_tools(database, [run_id]).get(run_id, ())),
+            tried=tuple(_FALLBACK.decode(row) for row in database.all(tried, run=run_id)),
+        )
 
     async def end(self, run: Run, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
         _validate_ids(run)
@@ -224,15 +237,7 @@ class SqlRuns(Repository):
         await self._writer.run(lambda database: _end(database, run, sending, planned, self._rules))
 
     async def _write_tool(self, run: Run, tool: ToolRun, event: DurableEvent, at: datetime | None) -> None:
-        row = {
-            "run_id": run.id,
-            "step": tool.step,
-            "number": tool.number,
-            "call": dumps(tool.call),
-            "began_at": tool.began_at.isoformat(),
-            "result": None if tool.result is None else dumps(tool.result),
-            "ended_at": format_time(tool.ended_at),
-        }
+        row = {"run_id": run.id, **_TOOL.encode(tool)}
 
         def write(database: Database) -> None:
             _require_prompts(run, _find(database, run.id))
@@ -287,12 +292,6 @@ def _begin(
     return prompts.insert_prompt(database, prepared)
 
 
-def _resume(database: Database, run: Run) -> None:
-    update = "UPDATE runs SET resumes = :resumes WHERE run_id = :run_id"
-    if not database.run(update, resumes=run.resumed, run_id=run.id):
-        raise InvalidValue(f"no run {run.id!r} was begun")
-
-
 def _ask(
     database: Database, run: Run, prepared: prompts.PreparedPrompt, made: Sequence[DurableEvent], at: datetime
 ) -> list[int]:
@@ -344,7 +343,7 @@ def _upsert(database: Database, run: Run, stored: StoredRun | None, at: datetime
     before = STRINGS.loads(stored.taken)
     more = run.taken[len(before) :]
     taken = dumps((*before, *more)) if more else stored.taken
-    database.run(_UPDATE, **{**_changing(run), "message_ids": taken})
+    database.run(_UPDATE, **{**_STATE.encode(run), "message_ids": taken, "run_id": run.id})
     return [*decisions.claim(database, run, more, at)]
 
 
@@ -356,65 +355,22 @@ def _find(database: Database, run_id: str) -> StoredRun | None:
 def _row_of(database: Database, run: Run) -> dict[str, Any]:
     """Return the values of the row of a run."""
     place = upsert_place(database, run.place)
-    return {
-        **_changing(run),
-        "place": place,
-        "title": upsert_title(database, run.place, place),
-        "target": run.target,
-        "began_at": run.began_at.isoformat(),
-        "horizon": run.horizon,
-        "model": clean(run.model),
-        "profile": run.profile,
-    }
+    return {**_RUN.encode(run), "place": place, "title": upsert_title(database, run.place, place)}
 
 
-def _changing(run: Run) -> dict[str, Any]:
-    """Return the values of the row of a run that change while it goes on."""
-    return {
-        "run_id": run.id,
-        "message_ids": dumps(run.taken),
-        "status": run.status,
-        "ended_at": format_time(run.ended_at),
-        "why": clean(run.why),
-        "seconds": run.seconds,
-        "resumes": run.resumed,
-    }
+def select_runs(database: Database, which: str, **values: Any) -> list[Run]:
+    """Return the runs that a clause selects."""
+    rows = database.all(f"{_SELECT} {which}", **values)
+    return [_RUN.decode(columns, place=PLACE.loads(place)) for place, *columns in rows]
 
 
-def _decode_run(row: tuple[Any, ...]) -> Run:
-    run_id, target, taken, began_at, horizon, model, profile, status, ended_at, why, seconds, resumed, place = row
-    return validate(
-        Run(
-            id=run_id,
-            place=PLACE.loads(place),
-            target=target,
-            taken=STRINGS.loads(taken),
-            began_at=datetime.fromisoformat(began_at),
-            horizon=horizon,
-            model=model,
-            profile=profile,
-            status=status,
-            ended_at=parse_time(ended_at),
-            why=why,
-            seconds=seconds,
-            resumed=resumed,
-        )
-    )
-
-
-def _listed(database: Database, place: Place | None, failed: bool, ids: Sequence[str] | None, most: int) -> list[Run]:
-    conditions, values = [], dict[str, Any]()
-    if place is not None:
-        conditions.append("r.place = :place")
-        values["place"] = find_place(database, place)
-    if failed:
-        conditions.append("r.status = 'failed'")
-    if ids is not None:
-        conditions.append("r.run_id IN (:ids)")
-        values["ids"] = list(ids)
-    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-    rows = database.all(f"{_SELECT} {where} ORDER BY r.id DESC LIMIT :most", **values, most=most)
-    return [_decode_run(row) for row in reversed(rows)]
+def select_tools(database: Database, run_ids: Sequence[str]) -> dict[str, list[ToolRun]]:
+    """Return the tool runs of runs, by the ids of these."""
+    select = f"SELECT run_id, {_TOOL} FROM tool_runs WHERE run_id IN (:runs) ORDER BY run_id, step, number"
+    found: dict[str, list[ToolRun]] = {}
+    for run_id, *columns in database.all(select, runs=list(run_ids)):
+        found.setdefault(run_id, []).append(_TOOL.decode(columns))
+    return found
 
 
 def _add_recalled(database: Database, run_id: str, recalled: Iterable[RecalledThing]) -> None:
@@ -426,79 +382,3 @@ def _add_recalled(database: Database, run_id: str, recalled: Iterable[RecalledTh
         rows.setdefault(one.kind, []).append(row | place)
     for kind, found in rows.items():
         database.many(_RECALL[kind], found)
-
-
-def _read_recalled(database: Database, run_id: str) -> list[RecalledThing]:
-    select = """SELECT f.fact_id, m.message_id, t.body, e.episode_id, r.score, r.why FROM recalled r
-        LEFT JOIN facts f ON f.id = r.fact LEFT JOIN episodes e ON e.id = r.episode
-        LEFT JOIN messages m ON m.id = r.message LEFT JOIN titles t ON t.id = m.title
-        WHERE r.run_id = :run_id ORDER BY r.id"""
-    return [
-        RecalledThing(
-            kind="fact" if fact else "message" if message else "episode",
-            id=fact or message or episode,
-            place=PLACE.loads(place) if place else None,
-            score=score,
-            why=why,
-        )
-        for fact, message, place, episode, score, why in database.all(select, run_id=run_id)
-    ]
-
-
-def _read_journal(database: Database, run_id: str) -> Journal | None:
-    row = database.one(f"{_SELECT} WHERE r.run_id = :run_id", run_id=run_id)
-    if row is None:
-        return None
-    asked = last_prompt(database, run_id)
-    return Journal(
-        run=_decode_run(row),
-        prompt=asked[1] if asked else None,
-        step=asked[0] if asked else 0,
-        records=tuple(_read_records(database, run_id)),
-        tools=tuple(_read_tools(database, run_id)),
-        tried=tuple(_read_fallbacks(database, run_id)),
-    )
-
-
-def _read_records(database: Database, run_id: str) -> list[tuple[int, Record]]:
-    select = "SELECT step, valid, at, record_run_id, turn, raw FROM records WHERE run_id = :run_id ORDER BY id"
-    return [
-        (
-            step,
-            validate(
-                Record(
-                    turn=TURN.loads(turn),
-                    at=datetime.fromisoformat(at),
-                    valid=bool(valid),
-                    raw=None if raw is None else ANY.loads(raw),
-                    run=named,
-                )
-            ),
-        )
-        for step, valid, at, named, turn, raw in database.all(select, run_id=run_id)
-    ]
-
-
-def _read_fallbacks(database: Database, run_id: str) -> list[FallbackStep]:
-    select = """SELECT step, fallback, why, model FROM prompts WHERE run_id = :run_id AND fallback IS NOT NULL
-        ORDER BY id"""
-    rows = database.all(select, run_id=run_id)
-    return [validate(FallbackStep(step=step, fallback=name, why=why, model=model)) for step, name, why, model in rows]
-
-
-def _read_tools(database: Database, run_id: str) -> list[ToolRun]:
-    select = """SELECT step, number, call, began_at, result, ended_at FROM tool_runs WHERE run_id = :run_id
-        ORDER BY step, number"""
-    return [
-        validate(
-            ToolRun(
-                step=step,
-                number=number,
-                call=CALL.loads(call),
-                began_at=datetime.fromisoformat(began_at),
-                result=None if result is None else RESULT.loads(result),
-                ended_at=parse_time(ended_at),
-            )
-        )
-        for step, number, call, began_at, result, ended_at in database.all(select, run_id=run_id)
-    ]

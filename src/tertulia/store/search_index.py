@@ -11,11 +11,11 @@ from typing import Any
 
 from tertulia.memory.values import MAX_INDEXED_LENGTH, IndexBatch, IndexEntry, IndexProgress, MessageText
 from tertulia.messages import Place
-from tertulia.store.database import Database
+from tertulia.store.database import Database, Row, insert_into, upsert_into, upsert_row
 from tertulia.store.encoding import PLACE, clean, parse_time
 from tertulia.store.identities import find_place
 from tertulia.store.message_rows import descriptions_of
-from tertulia.store.threads import Repository
+from tertulia.store.threads import Repository, reading, writing
 
 log = logging.getLogger(__name__)
 
@@ -68,14 +68,7 @@ _UNREAD = """SELECT t.body FROM places p LEFT JOIN search_places s ON s.place = 
         OR EXISTS (SELECT 1 FROM search_progress o WHERE o.place = p.id AND o.embedder <> :embedder)
     ORDER BY m.id DESC"""
 
-_ADD_MESSAGE = """INSERT INTO search_messages (place, number, name, at, length, traits, first, last)
-    VALUES (:place, :number, :name, :at, :length, :traits, :first, :last)"""
-_ADD_TERM = "INSERT INTO search_terms (place, term, number, packed) VALUES (:place, :term, :number, :packed)"
-_ADD_VECTOR = """INSERT INTO search_vectors (place, embedder, number, vector)
-    VALUES (:place, :embedder, :number, :vector)
-    ON CONFLICT (place, embedder, number) DO UPDATE SET vector = excluded.vector"""
-_SET_PROGRESS = """INSERT INTO search_progress (place, embedder, embedded_to) VALUES (:place, :embedder, :stop)
-    ON CONFLICT (place, embedder) DO UPDATE SET embedded_to = excluded.embedded_to"""
+_SET_PROGRESS = upsert_into("search_progress", "place, embedder", "place", "embedder", "embedded_to")
 
 # Lets a place be embedded again from a message on, by every embedder.
 _EMBED_FROM = "UPDATE search_progress SET embedded_to = :start WHERE place = :place AND embedded_to > :start"
@@ -83,13 +76,8 @@ _EMBED_FROM = "UPDATE search_progress SET embedded_to = :start WHERE place = :pl
 # Lets whoever has read the index of a place read it again.
 _NEXT_EDITION = "UPDATE search_places SET edition = edition + 1 WHERE place = :place"
 
-# The first message of a place, before a number, that has no vector.
-_FIRST_WITHOUT_VECTOR = """SELECT min(s.number) FROM search_messages s WHERE s.place = :place AND s.number < :stop
-    AND NOT EXISTS (
-        SELECT 1 FROM search_vectors v WHERE v.place = s.place AND v.embedder = :embedder AND v.number = s.number)"""
-
 # The places that have fewer vectors than messages before the number up to which they count as embedded.
-_GAPS = """SELECT e.place, e.embedded_to FROM search_progress e WHERE e.embedder = :embedder AND (
+_GAPS = """SELECT e.place FROM search_progress e WHERE e.embedder = :embedder AND (
     SELECT count(*) FROM search_messages s WHERE s.place = e.place AND s.number < e.embedded_to
 ) > (SELECT count(*) FROM search_vectors v WHERE v.place = e.place AND v.embedder = e.embedder
     AND v.number < e.embedded_to)"""  # counting takes a third of the time of looking for each
@@ -100,44 +88,152 @@ _ENTRIES = ("search_terms", "search_messages", "search_vectors")  # tables with 
 class SqlIndexWriter(Repository):
     """Implements `memory.values.IndexWriter`."""
 
-    async def embedder(self) -> str:
-        return await self._reader.run(chosen_embedder)
+    @reading
+    def embedder(self, database: Database) -> str:
+        return chosen_embedder(database)
 
-    async def choose(self, embedder: str) -> None:
-        upsert = """INSERT INTO search_embedder (id, embedder) VALUES (1, :embedder)
-            ON CONFLICT (id) DO UPDATE SET embedder = excluded.embedder"""
-        await self._writer.run(lambda database: database.run(upsert, embedder=clean(embedder)))
+    @writing
+    def choose(self, database: Database, embedder: str) -> None:
+        upsert_row(database, "search_embedder", "id", id=1, embedder=clean(embedder))
 
-    async def unread(self, embedder: str | None) -> Sequence[Place]:
-        asked = {"embedder": embedder or "", "embeds": int(embedder is not None)}
-        rows = await self._reader.run(lambda database: database.all(_UNREAD, **asked))
+    @reading
+    def unread(self, database: Database, embedder: str | None) -> Sequence[Place]:
+        rows = database.all(_UNREAD, embedder=embedder or "", embeds=int(embedder is not None))
         return [PLACE.loads(body) for (body,) in rows]
 
-    async def unindexed(self, place: Place, *, most: int) -> IndexBatch | None:
-        return await self._reader.run(lambda database: _unindexed(database, place, most))
+    @reading
+    def unindexed(self, database: Database, place: Place, *, most: int) -> IndexBatch | None:
+        row = find_place(database, place)
+        found = _indexed(database, row)
+        if row is None or found is None:
+            return None
+        count, start, edition = found
+        select = "SELECT number FROM search_stale WHERE place = :place ORDER BY number LIMIT :most"
+        if stale := [number for (number,) in database.all(select, place=row, most=most)]:
+            between = {"start": stale[0], "stop": stale[-1] + 1}
+            said = _read_texts(database, _STALE_TEXTS, place=row, **between)
+            return IndexBatch(row=row, edition=edition, said=said, again=True, **between)
+        if start >= count:
+            return None
+        between = {"start": start, "stop": min(count, start + most)}
+        said = _read_texts(database, _NEW_TEXTS, place=row, **between)
+        return IndexBatch(row=row, edition=edition, said=said, **between)
 
-    async def add(self, stretch: IndexBatch, entries: Sequence[IndexEntry]) -> bool:
-        return await self._writer.run(lambda database: _add(database, stretch, entries))
+    @writing
+    def add(self, database: Database, stretch: IndexBatch, entries: Sequence[IndexEntry]) -> bool:
+        between = {"place": stretch.row, "start": stretch.start, "stop": stretch.stop}
+        select = _STALE_TEXTS if stretch.again else _NEW_TEXTS
+        if not _is_current(database, stretch) or _read_texts(database, select, **between) != stretch.said:
+            return False
+        if stretch.again:
+            _remove(database, stretch.row, [one.number for one in entries], _ENTRIES)
+            database.run(
+                "DELETE FROM search_stale WHERE place = :place AND number >= :start AND number < :stop", **between
+            )
+            database.run(_EMBED_FROM, place=stretch.row, start=stretch.start)
+            database.run(_NEXT_EDITION, place=stretch.row)
+        else:
+            upsert_row(database, "search_places", "place", place=stretch.row, indexed_to=stretch.stop)
+        fields = "number name at length traits first last".split()
+        messages = [{"place": stretch.row} | {field: getattr(one, field) for field in fields} for one in entries]
+        database.many(insert_into("search_messages", "place", *fields), messages)
+        terms = sorted((term, one.number, packed) for one in entries for term, packed in one.words.items())
+        database.many(
+            insert_into("search_terms", "place", "term", "number", "packed"),
+            [
+                {"place": stretch.row, "term": term, "number": number, "packed": packed}
+                for term, number, packed in terms
+            ],
+        )
+        return True
 
-    async def unembedded(self, place: Place, embedder: str, *, most: int) -> IndexBatch | None:
-        return await self._reader.run(lambda database: _unembedded(database, place, embedder, most))
+    @reading
+    def unembedded(self, database: Database, place: Place, embedder: str, *, most: int) -> IndexBatch | None:
+        row = find_place(database, place)
+        found = database.one(
+            """SELECT s.indexed_to, coalesce(e.embedded_to, 0), s.edition FROM search_places s
+                LEFT JOIN search_progress e ON e.place = s.place AND e.embedder = :embedder WHERE s.place = :place""",
+            embedder=embedder,
+            place=row,
+        )
+        if row is None or found is None or found[1] >= found[0]:
+            return None
+        stop, start, edition = found
+        messages = _read_texts(
+            database, _TEXTS_TO_EMBED, place=row, start=start, stop=stop, embedder=embedder, most=most
+        )
+        return IndexBatch(
+            row=row,
+            start=start,
+            stop=stop if len(messages) < most else messages[-1].number + 1,
+            edition=edition,
+            said=messages,
+        )
 
-    async def embed(self, stretch: IndexBatch, embedder: str, vectors: Mapping[int, bytes]) -> None:
-        await self._writer.run(lambda database: _embed(database, stretch, embedder, vectors))
+    @writing
+    def embed(self, database: Database, stretch: IndexBatch, embedder: str, vectors: Mapping[int, bytes]) -> None:
+        place = stretch.row
+        _reset_on_new_length(database, place, embedder, vectors)
+        edition = database.one("SELECT edition FROM search_places WHERE place = :place", place=place)
+        if edition is None:
+            return  # forgotten meanwhile
+        unchanged = edition == (stretch.edition,)
+        numbers = [one.number for one in stretch.said]
+        select = "SELECT number FROM search_messages WHERE place = :place AND number IN (:numbers)"
+        indexed = {number for (number,) in database.all(select, place=place, numbers=numbers)}
+        if not unchanged:
+            between = {"start": 0, "stop": stretch.stop}
+            now = _read_texts(database, _SOME_TEXTS, place=place, numbers=numbers, **between)
+            indexed &= {one.number for one in set(now) & set(stretch.said)}
+        vector = {"place": place, "embedder": embedder}
+        database.many(
+            upsert_into("search_vectors", "place, embedder, number", *vector, "number", "vector"),
+            [vector | {"number": number, "vector": vectors[number]} for number in numbers if number in indexed],
+        )
+        select = "SELECT embedded_to FROM search_progress WHERE place = :place AND embedder = :embedder"
+        done = (database.one(select, **vector) or (0,))[0]
+        if unchanged and done == stretch.start:  # else what has changed is read again
+            database.run(_SET_PROGRESS, **vector, embedded_to=stretch.stop)
 
-    async def drop(self, place: Place, *, but: str | None) -> None:
-        await self._writer.run(lambda database: _drop(database, place, but))
+    @writing
+    def drop(self, database: Database, place: Place, *, but: str | None) -> None:
+        row = find_place(database, place)
+        for table in ("search_vectors", "search_progress"):
+            database.run(f"DELETE FROM {table} WHERE place = :place AND embedder <> :but", place=row, but=but or "")
 
     async def reset_gaps(self, embedder: str) -> None:
-        if await self._reader.run(lambda database: database.one(_GAPS, embedder=embedder)):
-            await self._writer.run(lambda database: _reset_gaps(database, embedder))
+        if gaps := await self._reader.run(lambda database: database.all(_GAPS, embedder=embedder)):
+            log.warning("%d places lack vectors; they are made again", len(gaps))
+            await self._embed_again([{"place": place, "start": 0} for (place,) in gaps])
+
+    @writing
+    def _embed_again(self, database: Database, places: Sequence[dict[str, int]]) -> None:
+        database.many(_EMBED_FROM, places)
+        database.many(_NEXT_EDITION, places)
 
     async def rebuild_broken(self) -> None:
         if places := await self._reader.run(find_inconsistent):
             await self._writer.run(lambda database: clear_index(database, places))
 
-    async def progress(self, embedder: str | None) -> IndexProgress:
-        return await self._reader.run(lambda database: _progress(database, embedder))
+    @reading
+    def progress(self, database: Database, embedder: str | None) -> IndexProgress:
+        def total(select: str, **values: str) -> int:
+            ((found,),) = database.all(select, **values)
+            return int(found or 0)
+
+        indexed = total("SELECT count(*) FROM search_messages")
+        waiting = """SELECT count(*) FROM search_stale c WHERE NOT EXISTS (
+            SELECT 1 FROM search_messages s WHERE s.place = c.place AND s.number = c.number)"""
+        deleted = (
+            total("SELECT sum(indexed_to) FROM search_places") - indexed - total(waiting)
+        )  # so far as that is known
+        embedded = """SELECT count(*) FROM search_progress e JOIN search_messages s
+            ON s.place = e.place AND s.number < e.embedded_to WHERE e.embedder = :embedder"""
+        return IndexProgress(
+            messages=total("SELECT sum(messages) FROM places") - deleted,
+            indexed=indexed,
+            embedded=total(embedded, embedder=embedder) if embedder else 0,
+        )
 
 
 def find_inconsistent(database: Database) -> dict[int, int]:
@@ -191,130 +287,17 @@ def chosen_embedder(database: Database) -> str:
     return row[0] if row else ""
 
 
-def _unindexed(database: Database, place: Place, most: int) -> IndexBatch | None:
-    row = find_place(database, place)
-    found = database.one(
-        """SELECT p.messages, coalesce(s.indexed_to, 0), coalesce(s.edition, 0) FROM places p
-            LEFT JOIN search_places s ON s.place = p.id WHERE p.id = :place""",
-        place=row,
-    )
-    if row is None or found is None:
-        return None
-    count, start, edition = found
-    select = "SELECT number FROM search_stale WHERE place = :place ORDER BY number LIMIT :most"
-    if stale := [number for (number,) in database.all(select, place=row, most=most)]:
-        between = {"start": stale[0], "stop": stale[-1] + 1}
-        said = _read_texts(database, _STALE_TEXTS, place=row, **between)
-        return IndexBatch(row=row, edition=edition, said=said, again=True, **between)
-    if start >= count:
-        return None
-    between = {"start": start, "stop": min(count, start + most)}
-    said = _read_texts(database, _NEW_TEXTS, place=row, **between)
-    return IndexBatch(row=row, edition=edition, said=said, **between)
-
-
-def _add(database: Database, stretch: IndexBatch, entries: Sequence[IndexEntry]) -> bool:
-    between = {"place": stretch.row, "start": stretch.start, "stop": stretch.stop}
-    select = _STALE_TEXTS if stretch.again else _NEW_TEXTS
-    if not _is_current(database, stretch) or _read_texts(database, select, **between) != stretch.said:
-        return False
-    if stretch.again:
-        _remove(database, stretch.row, [one.number for one in entries], _ENTRIES)
-        database.run("DELETE FROM search_stale WHERE place = :place AND number >= :start AND number < :stop", **between)
-        database.run(_EMBED_FROM, place=stretch.row, start=stretch.start)
-        database.run(_NEXT_EDITION, place=stretch.row)
-    else:
-        upsert = """INSERT INTO search_places (place, indexed_to) VALUES (:place, :stop)
-            ON CONFLICT (place) DO UPDATE SET indexed_to = excluded.indexed_to"""
-        database.run(upsert, place=stretch.row, stop=stretch.stop)
-    _insert(database, stretch.row, entries)
-    return True
+def _indexed(database: Database, place: int | None) -> Row | None:
+    """Return how many messages a place has and how many are indexed, and the edition of that."""
+    select = """SELECT p.messages, coalesce(s.indexed_to, 0), coalesce(s.edition, 0) FROM places p
+        LEFT JOIN search_places s ON s.place = p.id WHERE p.id = :place"""
+    return database.one(select, place=place)
 
 
 def _is_current(database: Database, stretch: IndexBatch) -> bool:
     """Return whether a batch is still to be indexed: its place may be forgotten meanwhile."""
-    row = database.one(
-        """SELECT coalesce(s.indexed_to, 0) FROM places p
-            LEFT JOIN search_places s ON s.place = p.id WHERE p.id = :place""",
-        place=stretch.row,
-    )
-    return row is not None and (row[0] >= stretch.stop if stretch.again else row[0] == stretch.start)
-
-
-def _insert(database: Database, place: int, entries: Iterable[IndexEntry]) -> None:
-    messages: list[dict[str, Any]] = []
-    words: list[tuple[str, int, int]] = []
-    for one in entries:
-        messages.append(
-            {
-                "place": place,
-                "number": one.number,
-                "name": one.name,
-                "at": one.at,
-                "length": one.length,
-                "traits": one.traits,
-                "first": one.first,
-                "last": one.last,
-            }
-        )
-        words.extend((term, one.number, packed) for term, packed in one.words.items())
-    words.sort()
-    database.many(_ADD_MESSAGE, messages)
-    database.many(
-        _ADD_TERM,
-        [{"place": place, "term": term, "number": number, "packed": packed} for term, number, packed in words],
-    )
-
-
-def _unembedded(database: Database, place: Place, embedder: str, most: int) -> IndexBatch | None:
-    row = find_place(database, place)
-    found = database.one(
-        """SELECT s.indexed_to, coalesce(e.embedded_to, 0), s.edition FROM search_places s
-            LEFT JOIN search_progress e ON e.place = s.place AND e.embedder = :embedder WHERE s.place = :place""",
-        embedder=embedder,
-        place=row,
-    )
-    if row is None or found is None or found[1] >= found[0]:
-        return None
-    stop, start, edition = found
-    messages = _read_texts(database, _TEXTS_TO_EMBED, place=row, start=start, stop=stop, embedder=embedder, most=most)
-    return IndexBatch(
-        row=row,
-        start=start,
-        stop=stop if len(messages) < most else messages[-1].number + 1,
-        edition=edition,
-        said=messages,
-    )
-
-
-def _embed(database: Database, stretch: IndexBatch, embedder: str, vectors: Mapping[int, bytes]) -> None:
-    place = stretch.row
-    _reset_on_new_length(database, place, embedder, vectors)
-    edition = database.one("SELECT edition FROM search_places WHERE place = :place", place=place)
-    if edition is None:
-        return  # forgotten meanwhile
-    unchanged = edition == (stretch.edition,)
-    numbers = [one.number for one in stretch.said]
-    select = "SELECT number FROM search_messages WHERE place = :place AND number IN (:numbers)"
-    indexed = {number for (number,) in database.all(select, place=place, numbers=numbers)}
-    if not unchanged:
-        between = {"start": 0, "stop": stretch.stop}
-        now = _read_texts(database, _SOME_TEXTS, place=place, numbers=numbers, **between)
-        indexed &= {one.number for one in set(now) & set(stretch.said)}
-    database.many(
-        _ADD_VECTOR,
-        [
-            {"place": place, "embedder": embedder, "number": number, "vector": vectors[number]}
-            for number in numbers
-            if number in indexed
-        ],
-    )
-    select = "SELECT embedded_to FROM search_progress WHERE place = :place AND embedder = :embedder"
-    done = (database.one(select, place=place, embedder=embedder) or (0,))[0]
-    if done == stretch.start:  # else something before it has changed, and is read again
-        lacking = None if unchanged else _first_without_vector(database, place, embedder, stretch.stop)
-        stop = stretch.stop if lacking is None else lacking
-        database.run(_SET_PROGRESS, place=place, embedder=embedder, stop=stop)
+    row = _indexed(database, stretch.row)
+    return row is not None and (row[1] >= stretch.stop if stretch.again else row[1] == stretch.start)
 
 
 def _reset_on_new_length(database: Database, place: int, embedder: str, vectors: Mapping[int, bytes]) -> None:
@@ -325,47 +308,8 @@ def _reset_on_new_length(database: Database, place: int, embedder: str, vectors:
     if row is None or all(len(vector) == row[0] for vector in vectors.values()):
         return
     database.run("DELETE FROM search_vectors WHERE place = :place AND embedder = :embedder", **of_embedder)
-    database.run(_SET_PROGRESS, stop=0, **of_embedder)
+    database.run(_SET_PROGRESS, embedded_to=0, **of_embedder)
     database.run(_NEXT_EDITION, place=place)
-
-
-def _first_without_vector(database: Database, place: int, embedder: str, stop: int) -> int | None:
-    row = database.one(_FIRST_WITHOUT_VECTOR, place=place, embedder=embedder, stop=stop)
-    return row[0] if row else None
-
-
-def _reset_gaps(database: Database, embedder: str) -> None:
-    """Set back how far places are embedded if vectors are missing before that."""
-    for place, stop in database.all(_GAPS, embedder=embedder):
-        missing = _first_without_vector(database, place, embedder, stop)
-        if missing is not None:
-            log.warning("place %d lacks vectors from message %d on; they are made again", place, missing)
-            database.run(_SET_PROGRESS, place=place, embedder=embedder, stop=missing)
-            database.run(_NEXT_EDITION, place=place)
-
-
-def _drop(database: Database, place: Place, but: str | None) -> None:
-    row = find_place(database, place)
-    for table in ("search_vectors", "search_progress"):
-        database.run(f"DELETE FROM {table} WHERE place = :place AND embedder <> :but", place=row, but=but or "")
-
-
-def _progress(database: Database, embedder: str | None) -> IndexProgress:
-    def total(select: str, **values: str) -> int:
-        ((found,),) = database.all(select, **values)
-        return int(found or 0)
-
-    indexed = total("SELECT count(*) FROM search_messages")
-    waiting = """SELECT count(*) FROM search_stale c WHERE NOT EXISTS (
-        SELECT 1 FROM search_messages s WHERE s.place = c.place AND s.number = c.number)"""
-    deleted = total("SELECT sum(indexed_to) FROM search_places") - indexed - total(waiting)  # so far as that is known
-    embedded = """SELECT count(*) FROM search_progress e JOIN search_messages s
-        ON s.place = e.place AND s.number < e.embedded_to WHERE e.embedder = :embedder"""
-    return IndexProgress(
-        messages=total("SELECT sum(messages) FROM places") - deleted,
-        indexed=indexed,
-        embedded=total(embedded, embedder=embedder) if embedder else 0,
-    )
 
 
 def _read_texts(database: Database, select: str, **values: Any) -> tuple[MessageText, ...]:

@@ -27,12 +27,14 @@ from tertulia.store.forget import person
 from tertulia.store.forget.person import SqlForgets
 from tertulia.store.imports import SqlImports
 from tertulia.store.index_reader import SqlIndexReader
+from tertulia.store.inspection import SqlInspection
 from tertulia.store.log import LogCache, SqlLog
 from tertulia.store.media_files import SqlMedia
 from tertulia.store.media_folder import copy_folder, find_folder, open_folder, refuse_existing, remove_unfinished
 from tertulia.store.messages import SqlInbox
 from tertulia.store.migrations import refuse_newer, refuse_older
 from tertulia.store.model_caches import SqlModelCaches
+from tertulia.store.orders import SqlOrders
 from tertulia.store.outbox import SqlOutbox
 from tertulia.store.owner_settings import SqlOwnerSettings
 from tertulia.store.places import SqlPlaceSettings
@@ -89,16 +91,18 @@ class Store(CheckedCalls):
         self.tasks = SqlTasks(self.writer, self.reader, graph)
         self.place_settings = SqlPlaceSettings(self.writer, self.reader)
         self.owner_settings = SqlOwnerSettings(self.writer, self.reader)
-        self.facts = SqlFacts(self.writer, self.reader, rules, graph)
+        self.facts = facts = SqlFacts(self.writer, self.reader, rules, graph)
+        self.orders = SqlOrders(self.writer, self.reader, facts, rules, graph)
         self.proposals = SqlProposals(self.writer, self.reader)
         self.cursors = SqlCursors(self.writer, self.reader)
         self.episodes = SqlEpisodes(self.writer, self.reader)
         self.window_pasts = SqlWindowPasts(self.writer, self.reader)
-        self.index_reader = SqlIndexReader(self.reader)
+        self.index_reader = SqlIndexReader(self.writer, self.reader)
         self.index_writer = SqlIndexWriter(self.writer, self.reader)
         self.media = SqlMedia(self.writer, self.reader, folder, beside=beside)
         self.descriptions = SqlDescriptions(self.writer, self.reader, is_forgotten=self.media.is_forgotten)
         self.usage = SqlUsage(self.writer, self.reader)
+        self.inspection = SqlInspection(self.writer, self.reader)
         self.model_caches = SqlModelCaches(self.writer, self.reader, durable=path != MEMORY)
         self.imports = SqlImports(self.writer, self.reader, rules, moved=self._clear_caches)
         self.chats = SqlChats(self.writer, self.reader, self.prompts)
@@ -212,18 +216,15 @@ class Store(CheckedCalls):
 
     async def _empty_wal(self) -> None:
         """Truncate the log of a file, which holds what was removed; wait for others to read it to their end."""
-        if self._url:
-            return
         for _ in range(_WAL_ATTEMPTS):
-            if await self.writer.run(connection.truncate_wal, autocommit=True):
+            if await self.writer.run(lambda database: database.checkpoint(), autocommit=True):
                 return
             await asyncio.sleep(_WAL_PAUSE)
         raise StoreBusy("somebody still reads what was removed; forget once more when that has ended")
 
     async def vacuum(self) -> None:
         """Rewrite the file, so that it is as small as its content, and no removed bytes are left in it."""
-        if not self._url:  # PostgreSQL does that by itself
-            await self.writer.run(connection.vacuum, autocommit=True)
+        await self.writer.run(lambda database: database.vacuum(), autocommit=True)
         await self.writer.run(person.end)
 
     async def _clear_caches(self) -> None:
@@ -382,7 +383,7 @@ def _connect_migrated(path: str, durable: bool) -> SqliteDatabase:
         migrate_file(database)
         refuse_incomplete(database)
         if person.is_to_be_rewritten(database):
-            connection.vacuum(database)
+            database.vacuum()
             person.end(database)
     except BaseException:
         database.close()

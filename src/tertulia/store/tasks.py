@@ -18,7 +18,7 @@ from tertulia.store import events, outbox
 from tertulia.store.database import Database
 from tertulia.store.encoding import TASK, clean, dumps, validate_id
 from tertulia.store.identities import find_place, upsert_place
-from tertulia.store.threads import ConnectionThread, Repository
+from tertulia.store.threads import ConnectionThread, Repository, reading, writing
 from tertulia.tasks.task import REPEATABLE, PlanRules, Policy, Task, ends_with_its_place
 from tertulia.timezones import utc
 
@@ -60,34 +60,65 @@ class SqlTasks(Repository):
         super().__init__(writer, reader)
         self._rules = rules
 
-    async def add(self, tasks: Sequence[Task]) -> None:
-        new = list(tasks)
-        await self._writer.run(lambda database: add(database, new, self._rules), places=[task.place for task in new])
+    @writing
+    def add(self, database: Database, tasks: Sequence[Task]) -> None:
+        add(database, tasks, self._rules)
 
-    async def take(self, now: datetime, *, platforms: Collection[str] | None = None) -> Sequence[Task]:
-        moment = utc(now).isoformat()
-        return await self._writer.run(lambda database: _take(database, moment, platforms, self._rules))
+    @writing
+    def take(self, database: Database, now: datetime, *, platforms: Collection[str] | None = None) -> Sequence[Task]:
+        due = f"SELECT body FROM tasks WHERE {_IS_FREE} AND due_at <= :now{_on(platforms)} ORDER BY due_at, id"
+        rows = database.all(
+            f"{due} LIMIT :most", now=utc(now).isoformat(), most=MAX_BATCH, platforms=list(platforms or ())
+        )
+        running = [self._rules.begin(TASK.loads(body)) for (body,) in rows]
+        database.many(  # no other task depends on a start; another process may have cancelled one since
+            "UPDATE tasks SET status = :status, free = 0, body = :body WHERE task_id = :task_id AND status = 'pending'",
+            [{"status": task.status, "body": dumps(task), "task_id": task.id} for task in running],
+        )
+        select = "SELECT task_id FROM tasks WHERE task_id IN (:taken) AND status = 'running'"
+        taken = {name for (name,) in database.all(select, taken=[task.id for task in running])} if running else ()
+        return [task for task in running if task.id in taken]
 
-    async def end(self, task: Task, *, replies: Sequence[OutboxItem] = ()) -> None:
+    @writing
+    def end(self, database: Database, task: Task, *, replies: Sequence[OutboxItem] = ()) -> None:
+        """Store the end of an attempt; a task that has ended or was cancelled meanwhile stays as it is."""
         if task.status not in _END_STATUSES:
             raise InvalidValue(f"task {task.id} is {task.status}, which is no way to end")
-        sending = [outbox.as_row(reply) for reply in replies]
-        await self._writer.run(lambda database: _end(database, task, sending, self._rules), places=[task.place])
+        name, found = _find(database, task.id)
+        if found is None:
+            raise InvalidValue(f"there is no task {task.id!r}")
+        comes_again = task.attempts == 0 and task.due_at > found.due_at
+        if found.status != "running" or not (found.attempts == task.attempts or comes_again):
+            return
+        ended = replace(task, place=found.place, run=found.run, after=found.after)
+        _change_plans(database, {name: partial(_replaced, {task.id: ended})}, self._rules)
+        for reply in replies:
+            outbox.add(database, outbox.as_row(reply))
 
-    async def next_due(self, *, platforms: Collection[str] | None = None) -> datetime | None:
-        return await self._reader.run(lambda database: _next_due(database, platforms))
+    @reading
+    def next_due(self, database: Database, *, platforms: Collection[str] | None = None) -> datetime | None:
+        select = f"SELECT due_at FROM tasks WHERE {_IS_FREE}{_on(platforms)} ORDER BY due_at LIMIT 1"
+        row = database.one(select, platforms=list(platforms or ()))
+        return datetime.fromisoformat(row[0]) if row else None
 
-    async def recover(
-        self, repeatable: Collection[str] = REPEATABLE, *, platforms: Collection[str] | None = None
+    @writing
+    def recover(
+        self, database: Database, repeatable: Collection[str] = REPEATABLE, *, platforms: Collection[str] | None = None
     ) -> Sequence[Task]:
-        return await self._writer.run(lambda database: _recover(database, repeatable, platforms, self._rules))
+        def recovered(known: list[Task]) -> Iterable[Task]:
+            return self._rules.recover(known, repeatable=repeatable)
+
+        select = f"SELECT run_id, task_id FROM tasks WHERE status = 'running'{_on(platforms)} ORDER BY id"
+        running = database.all(select, platforms=list(platforms or ()))
+        now = _change_plans(database, {name: recovered for name, _ in running}, self._rules)
+        return [now[task_id] for _, task_id in running]
 
     async def cancel(self, task_id: str, *, why: str) -> Task | None:
         _, found = await self._reader.run(lambda database: _find(database, task_id))
         if found is None:
             return None
         return await self._writer.run(
-            lambda database: _cancel(database, task_id, why, self._rules), places=[found.place]
+            lambda database: cancel(database, task_id, why, self._rules), places=[found.place]
         )
 
     async def cancel_superseded(self, place: Place, policy: Policy) -> None:
@@ -96,8 +127,12 @@ class SqlTasks(Repository):
                 lambda database: cancel_superseded(database, place, policy, self._rules), places=[place]
             )
 
-    async def listed(self, place: Place | None = None) -> Sequence[Task]:
-        return await self._reader.run(lambda database: _list(database, place))
+    @reading
+    def listed(self, database: Database, place: Place | None = None) -> Sequence[Task]:
+        where = "" if place is None else "WHERE place = :place"
+        row = place and find_place(database, place)
+        rows = database.all(f"SELECT body FROM tasks {where} ORDER BY due_at, id", place=row)
+        return [TASK.loads(body) for (body,) in rows]
 
 
 def add(database: Database, tasks: Iterable[Task], rules: PlanRules) -> None:
@@ -201,44 +236,9 @@ def cancel_in_left_place(database: Database, place: int, why: str, rules: PlanRu
     change(database, {task.id: rules.cancel(task, why=why) for task in waiting if ends_with_its_place(task)}, rules)
 
 
-def _take(database: Database, moment: str, platforms: Collection[str] | None, rules: PlanRules) -> list[Task]:
-    due = database.all(
-        f"SELECT body FROM tasks WHERE {_IS_FREE} AND due_at <= :now{_on(platforms)} ORDER BY due_at, id LIMIT :most",
-        now=moment,
-        most=MAX_BATCH,
-        **_values_of(platforms),
-    )
-    running = [rules.begin(TASK.loads(body)) for (body,) in due]
-    database.many(  # no other task depends on a start; another process may have cancelled one since
-        "UPDATE tasks SET status = :status, free = 0, body = :body WHERE task_id = :task_id AND status = 'pending'",
-        [{"status": task.status, "body": dumps(task), "task_id": task.id} for task in running],
-    )
-    select = "SELECT task_id FROM tasks WHERE task_id IN (:taken) AND status = 'running'"
-    taken = {name for (name,) in database.all(select, taken=[task.id for task in running])} if running else ()
-    return [task for task in running if task.id in taken]
-
-
 def _on(platforms: Collection[str] | None) -> str:
     """Return the condition for tasks of these platforms, to be added to a WHERE; None means all."""
     return "" if platforms is None else f" AND {_ON_PLATFORMS}"
-
-
-def _values_of(platforms: Collection[str] | None) -> dict[str, Any]:
-    return {} if platforms is None else {"platforms": [*platforms]}
-
-
-def _end(database: Database, task: Task, replies: Iterable[outbox.OutboxRow], rules: PlanRules) -> None:
-    """Store the end of an attempt; a task that has ended or was cancelled meanwhile stays as it is."""
-    name, found = _find(database, task.id)
-    if found is None:
-        raise InvalidValue(f"there is no task {task.id!r}")
-    comes_again = task.attempts == 0 and task.due_at > found.due_at
-    if found.status != "running" or not (found.attempts == task.attempts or comes_again):
-        return
-    ended = replace(task, place=found.place, run=found.run, after=found.after)
-    _change_plans(database, {name: partial(_replaced, {task.id: ended})}, rules)
-    for reply in replies:
-        outbox.add(database, reply)
 
 
 def _find(database: Database, task_id: str) -> tuple[str, Task | None]:
@@ -248,36 +248,10 @@ def _find(database: Database, task_id: str) -> tuple[str, Task | None]:
     return (row[0], TASK.loads(row[1])) if row else ("", None)
 
 
-def _next_due(database: Database, platforms: Collection[str] | None) -> datetime | None:
-    select = f"SELECT due_at FROM tasks WHERE {_IS_FREE}{_on(platforms)} ORDER BY due_at LIMIT 1"
-    row = database.one(select, **_values_of(platforms))
-    return datetime.fromisoformat(row[0]) if row else None
-
-
-def _recover(
-    database: Database, repeatable: Collection[str], platforms: Collection[str] | None, rules: PlanRules
-) -> list[Task]:
-    def recovered(known: list[Task]) -> Iterable[Task]:
-        return rules.recover(known, repeatable=repeatable)
-
-    select = f"SELECT run_id, task_id FROM tasks WHERE status = 'running'{_on(platforms)} ORDER BY id"
-    running = database.all(select, **_values_of(platforms))
-    now = _change_plans(database, {name: recovered for name, _ in running}, rules)
-    return [now[task_id] for _, task_id in running]
-
-
-def _cancel(database: Database, task_id: str, why: str, rules: PlanRules) -> Task | None:
+def cancel(database: Database, task_id: str, why: str, rules: PlanRules) -> Task | None:
+    """Cancel a task that has not begun; None where there is none."""
     name, found = _find(database, task_id)
     if found is None:
         return None
     cancelled = rules.cancel(found, why=why)
     return _change_plans(database, {name: partial(_replaced, {task_id: cancelled})}, rules)[task_id]
-
-
-def _list(database: Database, place: Place | None) -> list[Task]:
-    if place is None:
-        rows = database.all("SELECT body FROM tasks ORDER BY due_at, id")
-    else:
-        select = "SELECT body FROM tasks WHERE place = :place ORDER BY due_at, id"
-        rows = database.all(select, place=find_place(database, place))
-    return [TASK.loads(body) for (body,) in rows]

@@ -15,13 +15,13 @@ import asyncio
 import inspect
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import wraps
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from tertulia.errors import InvalidValue, StoreBroken, StoreTrouble, TertuliaError
 from tertulia.messages import Place
@@ -268,6 +268,49 @@ class Repository(CheckedCalls):
     def __init__(self, writer: ConnectionThread, reader: ConnectionThread) -> None:
         self._writer = writer
         self._reader = reader
+
+
+R = TypeVar("R", bound=Repository)
+_Work = Callable[Concatenate[R, Any, P], T]  # a method with a database
+_Method = Callable[Concatenate[R, P], Coroutine[Any, Any, T]]
+
+
+def reading(work: _Work[R, P, T]) -> _Method[R, P, T]:
+    """Make a method of what is done on the reader with its database: `await room.listed(…)`."""
+
+    async def call(self: R, /, *args: P.args, **named: P.kwargs) -> T:
+        return await self._reader.run(lambda database: work(self, database, *args, **named))
+
+    return _without_database(call, work)
+
+
+def writing(work: _Work[R, P, T]) -> _Method[R, P, T]:
+    """Make a method of what is done on the writer with its database; the places that its arguments name are locked."""
+
+    async def call(self: R, /, *args: P.args, **named: P.kwargs) -> T:
+        places = _places_in((*args, *named.values()))
+        return await self._writer.run(lambda database: work(self, database, *args, **named), places=places)
+
+    return _without_database(call, work)
+
+
+def _places_in(values: Iterable[Any]) -> list[Place]:
+    """Return the places among some values, and those of messages, facts and the like."""
+    found: list[Place] = []
+    for value in values:
+        if isinstance(value, list | tuple):
+            found += _places_in(value)
+        elif isinstance(place := getattr(value, "place", value), Place):
+            found.append(place)
+    return found
+
+
+def _without_database(call: _Method[R, P, T], work: _Work[R, P, T]) -> _Method[R, P, T]:
+    """Name a method as its work is named, with the arguments of its callers."""
+    signature = inspect.signature(work)
+    parameters = [one for name, one in signature.parameters.items() if name != "database"]
+    call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return wraps(work)(call)
 
 
 def _checked(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:

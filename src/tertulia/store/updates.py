@@ -29,7 +29,7 @@ from tertulia.store.database import Database
 from tertulia.store.encoding import MESSAGE, clean, dumps, validate_id
 from tertulia.store.identities import IdentityCache, find_place, upsert_name, upsert_place, upsert_title
 from tertulia.store.messages import MessageRow, require_ids
-from tertulia.store.threads import ConnectionThread, Repository
+from tertulia.store.threads import ConnectionThread, Repository, reading, writing
 from tertulia.tasks.task import PlanRules, Task
 from tertulia.timezones import utc
 
@@ -89,23 +89,41 @@ class SqlUpdates(Repository):
             await self._moved()
         return UpdateResult(new=new)
 
-    async def leave(self, place: Place, *, at: datetime) -> None:
-        await self._writer.run(lambda database: _leave(database, place, at, self._plans), places=[place])
+    @writing
+    def leave(self, database: Database, place: Place, *, at: datetime) -> None:
+        _leave(database, place, at, self._plans)
 
-    async def remove_old(self, keep: timedelta, *, at: datetime) -> None:
-        await self._writer.run(lambda database: _remove_old(database, utc(at), keep))
+    @writing
+    def remove_old(self, database: Database, keep: timedelta, *, at: datetime) -> None:
+        _remove_old(database, utc(at), keep)
 
-    async def unread(self, platform: str) -> Sequence[Update]:
-        return await self._reader.run(lambda database: _unread(database, platform))
+    @reading
+    def unread(self, database: Database, platform: str) -> list[Update]:
+        """Return the updates that could not be read, oldest first."""
+        select = """SELECT update_key, raw FROM updates
+            WHERE platform = :platform AND is_read = 0 AND raw IS NOT NULL ORDER BY id"""
+        return [Update(key=key, raw=raw) for key, raw in database.all(select, platform=clean(platform))]
 
-    async def last(self, place: Place) -> Message | None:
-        return await self._reader.run(lambda database: _last(database, place))
+    @reading
+    def last(self, database: Database, place: Place) -> Message | None:
+        """Return the newest message of a place that is not the agent's own."""
+        select = f"""SELECT {message_rows.MESSAGE_COLUMNS} FROM messages m
+            WHERE m.place = :place AND m.own = 0 ORDER BY m.number DESC LIMIT 1"""
+        row = database.one(select, place=find_place(database, place))
+        return None if row is None else message_rows.decode_message(database, row, IdentityCache())
 
-    async def migrated_places(self) -> Mapping[PlaceKey, Place]:
-        return await self._reader.run(places.migrated_places)
+    @reading
+    def migrated_places(self, database: Database) -> Mapping[PlaceKey, Place]:
+        return places.migrated_places(database)
 
-    async def commands(self) -> Sequence[Command]:
-        return await self._reader.run(_commands)
+    @reading
+    def commands(self, database: Database) -> list[Command]:
+        """Return the commands to be carried out, oldest first."""
+        select = "SELECT id, message, command, argument, horizon FROM commands ORDER BY id"
+        return [
+            Command(id=row, message=MESSAGE.loads(message), name=name, argument=argument, horizon=horizon)
+            for row, message, name, argument, horizon in database.all(select)
+        ]
 
     async def end(self, command: Command, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
         sending, planned = [outbox.as_row(reply) for reply in replies], list(tasks)
@@ -232,30 +250,6 @@ def _remove_old(database: Database, now: datetime, keep: timedelta) -> None:
     update = "UPDATE updates SET raw = NULL WHERE at < :before AND raw IS NOT NULL"
     database.run(update, before=(now - keep).isoformat())
     database.run("DELETE FROM updates WHERE at < :before", before=(now - max(keep, KEY_RETENTION)).isoformat())
-
-
-def _unread(database: Database, platform: str) -> list[Update]:
-    """Return the updates that could not be read, oldest first."""
-    select = """SELECT update_key, raw FROM updates
-        WHERE platform = :platform AND is_read = 0 AND raw IS NOT NULL ORDER BY id"""
-    return [Update(key=key, raw=raw) for key, raw in database.all(select, platform=clean(platform))]
-
-
-def _last(database: Database, place: Place) -> Message | None:
-    """Return the newest message of a place that is not the agent's own."""
-    select = f"""SELECT {message_rows.MESSAGE_COLUMNS} FROM messages m
-        WHERE m.place = :place AND m.own = 0 ORDER BY m.number DESC LIMIT 1"""
-    row = database.one(select, place=find_place(database, place))
-    return None if row is None else message_rows.decode_message(database, row, IdentityCache())
-
-
-def _commands(database: Database) -> list[Command]:
-    """Return the commands to be carried out, oldest first."""
-    select = "SELECT id, message, command, argument, horizon FROM commands ORDER BY id"
-    return [
-        Command(id=row, message=MESSAGE.loads(message), name=name, argument=argument, horizon=horizon)
-        for row, message, name, argument, horizon in database.all(select)
-    ]
 
 
 def _end(

@@ -17,6 +17,8 @@ pytest.register_assert_rewrite(
             "store_conversation_contract",
             "store_outbox_contract",
             "store_run_contract",
+            "store_order_contract",
+            "store_inspection_contract",
             "store_memory_contract",
             "store_machine",
         )
@@ -24,8 +26,10 @@ pytest.register_assert_rewrite(
 )
 
 from tertulia.testing.store_conversation_contract import ConversationContract  # noqa: E402 (after the rewriting of asserts is registered)
+from tertulia.testing.store_inspection_contract import InspectionContract  # noqa: E402
 from tertulia.testing.store_machine import MachineContract  # noqa: E402
 from tertulia.testing.store_memory_contract import MemoryContract  # noqa: E402
+from tertulia.testing.store_order_contract import OrderContract  # noqa: E402
 from tertulia.testing.store_outbox_contract import OutboxContract  # noqa: E402
 from tertulia.testing.store_run_contract import RunContract  # noqa: E402
 from tertulia.testing.store_world import Opened  # noqa: E402
@@ -33,7 +37,15 @@ from tertulia.testing.store_world import Opened  # noqa: E402
 __all__ = ["StoreContract"]
 
 
-class StoreContract(ConversationContract, OutboxContract, RunContract, MemoryContract, MachineContract):
+class StoreContract(
+    ConversationContract,
+    OutboxContract,
+    RunContract,
+    OrderContract,
+    MemoryContract,
+    InspectionContract,
+    MachineContract,
+):
     """The tests of what the engine relies on. A subclass is called `Test…` and defines `stores`."""
 
     def stores(self, folder: Path) -> Callable[[], Opened]:

@@ -4,12 +4,11 @@ import asyncio
 import hashlib
 import hmac
 import logging
-import socket
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, ClassVar
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 from tertulia.errors import InvalidValue, NotInstalled
+from tertulia.platforms.http_listener import listening, serving
 from tertulia.platforms.telegram.batches import update_number
 
 log = logging.getLogger(__name__)
@@ -69,86 +68,17 @@ class WebhookApp:
 async def serve(
     app: WebhookApp, listen: str, *, connections: int = MAX_CONNECTIONS, head_deadline: float = HEAD_DEADLINE
 ) -> None:
-    """Serve *app* at "host:port" until cancelled.
-
-    A connection has *head_deadline* seconds for the head of a request. For one more than *connections*, the oldest
-    whose request is not complete is closed: strangers who open many and send nothing lock nobody out.
-    """
+    """Serve *app* at "host:port" until cancelled."""
     host, _, port = listen.rpartition(":")
     if not host or not port.isdecimal() or int(port) > LAST_PORT:
         raise InvalidValue(f'listen must be "host:port", as "127.0.0.1:8443", not {listen!r}')
     try:
-        import uvicorn
+        import uvicorn  # noqa: F401 (asked for before it listens)
     except ModuleNotFoundError as error:
         raise NotInstalled("a webhook needs a web server: pip install 'tertulia[webhook]'") from error
-
-    class Server(uvicorn.Server):
-        @contextmanager
-        def capture_signals(self) -> Iterator[None]:
-            """Leave signals to the engine."""
-            yield
-
-    config = uvicorn.Config(  # odd requests of strangers are not logged
-        app, http=_bounded_protocol(connections, head_deadline), interface="asgi3", lifespan="off", ws="none",
-        backlog=connections, log_config=None, log_level="critical",
-        timeout_graceful_shutdown=GRACE,
-    )  # fmt: skip
-    server = Server(config)
-    with _listening(host.strip("[]"), int(port)) as listener:
-        serving = asyncio.create_task(server.serve(sockets=[listener]))
-        try:
-            await asyncio.shield(serving)
-        finally:
-            server.should_exit = True
-            await asyncio.wait([serving])
-
-
-def _bounded_protocol(most: int, head_deadline: float) -> Any:
-    """Return the class of a connection, of which there are at most so many."""
-    from h11 import DONE, IDLE
-    from uvicorn.protocols.http.h11_impl import H11Protocol
-
-    class Bounded(H11Protocol):
-        opened: ClassVar[dict["Bounded", None]] = {}  # the oldest first
-        timer: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            self.opened[self] = None
-            self.watch_head()
-            if len(self.opened) > most:
-                oldest = next((one for one in self.opened if one.conn.their_state is not DONE), self)
-                del self.opened[oldest]  # it is lost only in the next round of the event loop
-                oldest.transport.abort()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self.opened.pop(self, None)
-            if self.timer is not None:
-                self.timer.cancel()
-            super().connection_lost(exc)
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            self.watch_head()
-
-        def watch_head(self) -> None:
-            """Let the time run while the head of a request is not complete."""
-            if self.conn.their_state is IDLE and self.timer is None:
-                self.timer = self.loop.call_later(head_deadline, self.transport.abort)
-            elif self.conn.their_state is not IDLE and self.timer is not None:
-                self.timer.cancel()
-                self.timer = None
-
-    return Bounded
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; uvicorn would end the process where it cannot."""
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family)
-    except OSError as error:
-        raise InvalidValue(f"the webhook cannot listen at {host}:{port}: {error}") from None
+    with listening(host.strip("[]"), int(port), "the webhook") as listener:
+        async with serving(app, listener, connections=connections, head_deadline=head_deadline, grace=GRACE) as server:
+            await asyncio.shield(server)
 
 
 async def _read_body(receive: Any) -> bytes | None:

@@ -219,6 +219,23 @@ CONVERSATIONS = (
         replaced TEXT NOT NULL,  -- the value of the config at that time
         at TEXT NOT NULL
     )""",
+    f"""CREATE TABLE orders (  -- what people asked of the bot from outside of its process
+        id {SEQUENCE},
+        order_id TEXT NOT NULL UNIQUE,
+        kind TEXT NOT NULL,
+        subject TEXT NOT NULL,  -- the id of what it is about
+        place INTEGER REFERENCES places (id) ON DELETE CASCADE,
+        title INTEGER REFERENCES titles (id) ON DELETE CASCADE,
+        service TEXT NOT NULL DEFAULT '',  -- of a person's id
+        who TEXT NOT NULL,
+        at TEXT NOT NULL,
+        status TEXT NOT NULL CHECK (status IN ('waiting', 'done', 'refused')),
+        why TEXT NOT NULL DEFAULT '',  -- it is refused
+        ended_at TEXT
+    )""",
+    "CREATE INDEX orders_waiting ON orders (id) WHERE status = 'waiting'",
+    "CREATE INDEX orders_by_place ON orders (place) WHERE place IS NOT NULL",
+    "CREATE INDEX orders_by_title ON orders (title) WHERE title IS NOT NULL",
 )
 
 RUNS = (
@@ -243,6 +260,7 @@ RUNS = (
     )""",
     "CREATE INDEX runs_open ON runs (id) WHERE status = 'open'",
     "CREATE INDEX runs_by_place ON runs (place)",
+    "CREATE INDEX runs_by_time ON runs (place, began_at)",
     f"""CREATE TABLE records (
         id {SEQUENCE},
         run_id TEXT NOT NULL REFERENCES runs (run_id),
@@ -344,6 +362,8 @@ RUNS = (
         PRIMARY KEY (outgoing_id, number)
     ) {BY_KEY}""",
     "CREATE INDEX outbox_by_status ON outbox (status, id)",
+    "CREATE INDEX outbox_by_run ON outbox (run_id) WHERE run_id IS NOT NULL",
+    "CREATE INDEX outbox_by_message ON outbox (place, message_id) WHERE message_id IS NOT NULL",
     "CREATE INDEX outbox_by_reply ON outbox (reply_id, part) WHERE reply_id IS NOT NULL",
     "CREATE INDEX outbox_drafts ON outbox (run_id) WHERE kind = 'draft'",
     "CREATE INDEX outbox_purposes ON outbox (run_id, purpose) WHERE purpose IS NOT NULL",
@@ -402,6 +422,7 @@ RUNS = (
     "CREATE INDEX calls_by_run ON calls (run_id) WHERE run_id IS NOT NULL",
     "CREATE INDEX calls_by_place ON calls (place)",
     "CREATE INDEX calls_by_author ON calls (author)",
+    "CREATE INDEX calls_by_time ON calls (ended_at)",
     f"""CREATE TABLE usage (  -- of model calls, summed up
         id {SEQUENCE},
         day TEXT NOT NULL,  -- in UTC

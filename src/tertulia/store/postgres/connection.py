@@ -23,13 +23,12 @@ from psycopg.types.numeric import NumericBinaryLoader
 
 from tertulia.errors import InvalidValue, StoreBroken, StoreBusy, StoreFull, StoreRefused, TertuliaError
 from tertulia.messages import Place
-from tertulia.store.database import Failure, Row, RowCache
+from tertulia.store.database import Connection, Failure, Fault, Row, RowCache, translate
 from tertulia.store.identities import place_key
 from tertulia.store.postgres.statements import Parameters, definition, form, parameters
 from tertulia.store_url import masked
 
 BEGIN_READING = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-MAX_ERROR_LENGTH = 500  # characters
 _DEFAULTS: dict[str, str | int] = {  # what the URL does not say
     "connect_timeout": 10,
     "keepalives_idle": 10,
@@ -67,6 +66,23 @@ _HOLDER_TABLE = """CREATE TABLE tertulia_holder (
     since TIMESTAMPTZ NOT NULL,
     seen_at TIMESTAMPTZ NOT NULL
 )"""
+_BUSY = StoreBusy, "the database does not answer"
+_REFUSED = StoreRefused, "it may not be opened or written"
+_FAULTS = {  # by codes of errors and their first two characters
+    state: fault
+    for fault, states in (
+        (Fault(Failure.AGAIN, *_BUSY), "lost 08 40 55P03 57P01 57P02 57P03"),
+        (Fault(Failure.ANSWER, *_BUSY), "08007"),
+        (Fault(Failure.TRANSACTION, *_BUSY), "57 53300"),
+        (Fault(Failure.TRANSACTION, StoreBusy), "taken"),
+        (Fault(Failure.TRANSACTION, StoreFull, "there is no room left at the database"), "53"),
+        (Fault(Failure.TRANSACTION, *_REFUSED), "25006 54 58"),
+        (Fault(Failure.TRANSACTION, StoreBroken), "25 XX"),
+        (Fault(Failure.STATEMENT, *_REFUSED), "28 3D000 42501"),
+        (Fault(Failure.STATEMENT, InvalidValue, "it does not fit what is kept"), "22 23"),
+    )
+    for state in states.split()
+}
 _numbers = count()
 _MIGRATING = b"SELECT pg_current_xact_id()::text, '', pg_advisory_xact_lock(5355593)"  # one process at a time
 _OPENING_AT = (
@@ -84,9 +100,13 @@ _Key = tuple[bytes, tuple[int, ...]]  # a statement, and the types of its values
 class ConnectionLost(psycopg.OperationalError):
     """The connection ended, or none could be made; nothing of the transaction is kept."""
 
+    sqlstate = "lost"
+
 
 class TakenOver(psycopg.OperationalError):
     """Another bot has the store by now."""
+
+    sqlstate = "taken"
 
 
 class _Number(NumericBinaryLoader):
@@ -106,8 +126,8 @@ def connection_text(url: str, **more: str) -> str:
     return make_conninfo("", **{**_DEFAULTS, **more, **cast("dict[str, Any]", given)})
 
 
-class PostgresDatabase:
-    """Implements `store.database.Connection`."""
+class PostgresDatabase(Connection):
+    """A connection that is made again when it was lost."""
 
     errors: tuple[type[Exception], ...] = (psycopg.Error,)
 
@@ -188,48 +208,24 @@ class PostgresDatabase:
         finally:
             self._forget_transaction()
 
-    def undo(self) -> None:
-        self.cache.clear()
-        self.events.clear()
+    def rollback(self) -> None:
         sent = self._begun and not self._opening
         self._forget_transaction()
         if sent and self._connection:
-            with suppress(psycopg.Error):
-                libpq = self._connection.pgconn
-                libpq.send_query_params(b"ROLLBACK", None)
-                libpq.pipeline_sync()
-                libpq.flush()
-                self._ignored += 1
+            libpq = self._connection.pgconn
+            libpq.send_query_params(b"ROLLBACK", None)
+            libpq.pipeline_sync()
+            libpq.flush()
+            self._ignored += 1
 
-    def savepoint(self) -> int:
-        self._unsent.append((b"SAVEPOINT job", None))
-        return len(self.events)
+    def send(self, statement: str) -> None:
+        self._unsent.append((statement.encode(), None))
 
-    def end_savepoint(self, before: int, *, undo: bool) -> None:
-        if undo:
-            self.cache.clear()
-            del self.events[before:]
-            self._unsent.append((b"ROLLBACK TO SAVEPOINT job", None))
-        self._unsent.append((b"RELEASE SAVEPOINT job", None))
-
-    def failure(self, error: Exception) -> Failure:
-        state = getattr(error, "sqlstate", None) or ""
-        if isinstance(error, errors.TransactionResolutionUnknown):
-            return Failure.ANSWER
-        if isinstance(error, TakenOver):
-            return Failure.TRANSACTION
-        if (
-            isinstance(error, ConnectionLost)
-            or state[:2] in {"08", "40"}
-            or state in {"55P03", "57P01", "57P02", "57P03"}
-        ):
-            return Failure.AGAIN
-        if state[:2] in {"25", "53", "54", "57", "58", "XX"}:
-            return Failure.TRANSACTION
-        return Failure.STATEMENT  # also a row that another one added meanwhile: the unit sees it when it runs alone
+    def fault(self, error: Exception) -> Fault | None:
+        return _fault(error)
 
     def translate(self, error: Exception) -> TertuliaError:
-        return translate(error, self.describe(), self._url)
+        return translate_without_password(error, self._url)
 
     def is_new(self) -> bool:
         ours, others = self.all(_TABLES)[0]
@@ -258,12 +254,6 @@ class PostgresDatabase:
         for name, number in last.items():
             if name in known:
                 self.all("SELECT setval(pg_get_serial_sequence(:name, 'id'), :number)", name=name, number=number)
-
-    def checkpoint(self) -> None:
-        """Do nothing: the log is the server's."""
-
-    def faults(self) -> list[str]:
-        return []  # the server looks after its files itself; references are always checked
 
     def each(self, statement: str, /, **values: Any) -> Iterator[Row]:
         name = f"rows_{next(_numbers)}"
@@ -391,7 +381,7 @@ class PostgresDatabase:
         if opening and self._writes:
             self._transaction = (found[1].get_value(0, 0) or b"").decode()
             if self.token and not found[1].get_value(0, 1):
-                raise TakenOver("another bot has taken the store over")
+                raise TakenOver("another bot has taken the store over; nothing is written until the next start")
         return found[-1]
 
     def _without_prepared(self, results: list[pq.abc.PGresult]) -> list[pq.abc.PGresult]:
@@ -457,36 +447,23 @@ class PostgresDatabase:
         raise errors.TransactionResolutionUnknown("nobody knows whether the last change was stored")
 
 
-def translate(error: Exception, what: str, url: str) -> TertuliaError:
+def translate_without_password(error: Exception, url: str) -> TertuliaError:
     """Translate an error of PostgreSQL or of decoding into ours, in one line without the password."""
-    if isinstance(error, TertuliaError):
-        return type(error)(f"{what}: {error}")
-    said = _one_line(getattr(getattr(error, "diag", None), "message_primary", None) or str(error), url)
-    state = getattr(error, "sqlstate", None) or ""
+    said = getattr(getattr(error, "diag", None), "message_primary", None) or str(error)
+    if secret := conninfo_to_dict(url).get("password"):
+        said = said.replace(str(secret), "***")
+    return translate(error, f"the store {masked(url)}", _fault(error), said)
+
+
+def _fault(error: Exception) -> Fault | None:
     if not isinstance(error, psycopg.Error):
-        return StoreBroken(f"{what}: it holds something that cannot be read ({type(error).__name__}: {said})")
-    if isinstance(error, TakenOver):
-        return StoreBusy(f"{what}: {said}; nothing is written until the next start")
-    if isinstance(error, ConnectionLost) or state[:2] in {"08", "40", "57"} or state in {"55P03", "53300"}:
-        return StoreBusy(f"{what}: the database does not answer ({said})")
-    if state[:2] == "53":
-        return StoreFull(f"{what}: there is no room left at the database ({said})")
-    if state[:2] == "28" or state in {"3D000", "42501", "25006"} or isinstance(error, psycopg.OperationalError):
-        return StoreRefused(f"{what}: it may not be opened or written ({said})")
-    if state[:2] in {"22", "23"}:
-        return InvalidValue(f"{what}: it does not fit what is kept ({said})")
-    return StoreBroken(f"{what}: {said}")
+        return None
+    state = error.sqlstate or ""
+    known = _FAULTS.get(state) or _FAULTS.get(state[:2])
+    refused = isinstance(error, psycopg.OperationalError)
+    return known or Fault(Failure.STATEMENT, *(_REFUSED if refused else (StoreBroken, "")))
 
 
 def _refuses(error: psycopg.Error) -> bool:
     """Return whether the server answered and will not change its mind soon."""
     return re.search(r"password|authentication|does not exist|permission|pg_hba|SSL", str(error)) is not None
-
-
-def _one_line(text: str, url: str) -> str:
-    """Return the text of an error on one line, without the password."""
-    secret = conninfo_to_dict(url).get("password")
-    if secret:
-        text = text.replace(str(secret), "***")
-    shown = "".join(character if character.isprintable() else " " for character in text[:MAX_ERROR_LENGTH])
-    return " ".join(shown.split())

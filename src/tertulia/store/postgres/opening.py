@@ -13,7 +13,7 @@ from tertulia.errors import StoreRefused
 from tertulia.media.file_folder import FileFolder
 from tertulia.store.media_folder import find_folder, open_folder
 from tertulia.store.migrations import migrate, refuse_older
-from tertulia.store.postgres.connection import PostgresDatabase, translate
+from tertulia.store.postgres.connection import PostgresDatabase, translate_without_password
 from tertulia.store.postgres.holder import Holder, application_name
 from tertulia.store.transfer import refuse_incomplete
 from tertulia.store_url import masked
@@ -47,7 +47,7 @@ def open_store(url: str, *, media_folder: str | None, durable: bool) -> Opened:
             folder = open_folder(writing, str(files_beside(url)), media_folder, durable=durable)
             undo.pop_all()
     except Error as error:
-        raise translate(error, f"the store {masked(url)}", url) from None
+        raise translate_without_password(error, url) from None
     return Opened(masked(url), writing, reading, folder, holder)
 
 
@@ -62,7 +62,7 @@ def open_beside(url: str) -> Opened:
             folder = find_folder(reading, str(files_beside(url)))
             undo.pop_all()
     except Error as error:
-        raise translate(error, f"the store {masked(url)}", url) from None
+        raise translate_without_password(error, url) from None
     return Opened(masked(url), writing, reading, folder, None)
 
 
@@ -79,7 +79,7 @@ def open_alone(url: str, *, new: bool) -> Iterator[tuple[PostgresDatabase, str]]
             finally:
                 holder.release()
     except Error as error:
-        raise translate(error, f"the store {masked(url)}", url) from None
+        raise translate_without_password(error, url) from None
 
 
 def connect_reading(url: str) -> PostgresDatabase:

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -13,13 +13,13 @@ from typing import Any, cast
 from tertulia.errors import InvalidValue, StoreBroken, StoreBusy, StoreFull, StoreRefused, StoreTooNew, TertuliaError
 from tertulia.files import create_atomically
 from tertulia.messages import Place
-from tertulia.store.database import DECODE_ERRORS, Failure, Row, RowCache
+from tertulia.store.database import DECODE_ERRORS, Connection, Failure, Fault, Row, RowCache, one_line, translate
 
 DatabaseError = sqlite3.Error
 
 
-class SqliteDatabase(sqlite3.Connection):
-    """Implements `store.database.Connection`."""
+class SqliteDatabase(sqlite3.Connection, Connection):
+    """A connection to a file, or to a store in memory."""
 
     errors = (sqlite3.Error,)
 
@@ -57,36 +57,11 @@ class SqliteDatabase(sqlite3.Connection):
     def begin_reading(self) -> None:
         self.execute("BEGIN")
 
-    def commit(self) -> None:
-        self.execute("COMMIT")
+    def send(self, statement: str) -> None:
+        self.execute(statement)
 
-    def undo(self) -> None:
-        self.cache.clear()
-        self.events.clear()
-        if self.in_transaction:
-            with suppress(sqlite3.Error):
-                self.execute("ROLLBACK")
-
-    def savepoint(self) -> int:
-        self.execute("SAVEPOINT job")
-        return len(self.events)
-
-    def end_savepoint(self, before: int, *, undo: bool) -> None:
-        if undo:
-            self.cache.clear()
-            del self.events[before:]
-            self.execute("ROLLBACK TO SAVEPOINT job")
-        self.execute("RELEASE SAVEPOINT job")
-
-    def failure(self, error: Exception) -> Failure:
-        if getattr(error, "sqlite_errorcode", 0) in _SYNC_FAILURES:
-            return Failure.DISK
-        if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.InterfaceError):
-            return Failure.STATEMENT
-        return Failure.TRANSACTION
-
-    def translate(self, error: Exception) -> TertuliaError:
-        return _translate(error, self.describe())
+    def fault(self, error: Exception) -> Fault | None:
+        return _fault(error)
 
     def is_new(self) -> bool:
         """Return whether the file is empty; raise for a database of another program, or of this one's former name."""
@@ -100,9 +75,6 @@ class SqliteDatabase(sqlite3.Connection):
         if found != APPLICATION_ID and (found or tables):
             raise StoreBroken("it is a database of another program")
         return bool(found != APPLICATION_ID)
-
-    def begin_migration(self) -> None:
-        self.begin()
 
     def define(self, statement: str) -> None:
         if statement.startswith("CREATE TABLE migrations"):
@@ -120,9 +92,19 @@ class SqliteDatabase(sqlite3.Connection):
         rows = [{"name": name, "seq": number} for name, number in last.items()]
         self.many("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :seq)", rows)
 
-    def checkpoint(self) -> None:
-        """Copy the log into the file and empty it, as far as no reader needs it."""
-        self.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    def checkpoint(self) -> bool:
+        self.execute("PRAGMA busy_timeout = 0")
+        try:
+            return not self.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        finally:
+            self.execute(f"PRAGMA busy_timeout = {int(_BUSY_TIMEOUT * 1000)}")
+
+    def vacuum(self) -> None:
+        self.execute("PRAGMA temp_store = FILE")  # the copy may be larger than the memory
+        self.execute("VACUUM")
+        self.execute(f"PRAGMA {_TEMPORARY_IN_MEMORY}")
+        if self.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+            raise StoreBusy("somebody still reads what was removed; forget once more when that has ended")
 
     def faults(self) -> list[str]:
         """Run the integrity checks of SQLite; return the faults."""
@@ -171,13 +153,22 @@ _CHECKPOINT_PAGES = (
 )
 _TEMPORARY_IN_MEMORY = "temp_store = MEMORY"  # in a file, UPDATE … RETURNING takes ten times as long
 _STATEMENT_CACHE = 256  # prepared statements
-_MAX_ERROR_LENGTH = 500  # characters
 _BUSY_TIMEOUT = 5.0  # seconds to wait for another writer of the file
-_FULL = {sqlite3.SQLITE_FULL}
-_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-_REFUSED = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
-_IOERR = sqlite3.SQLITE_IOERR
+_DAMAGED = StoreBroken, "the file is damaged, or no store at all"
+_BUSY = StoreBusy, "another program is writing to it"
+_REFUSED = StoreRefused, "it may not be opened or written"
+_FAULTS: dict[int, tuple[type[TertuliaError], str]] = {  # by the first byte of their code
+    sqlite3.SQLITE_FULL: (StoreFull, "there is no room left on the disk"),
+    sqlite3.SQLITE_IOERR: (StoreFull, "the disk does not take or give what it should; is it full?"),
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+    sqlite3.SQLITE_NOTADB: _DAMAGED,
+    sqlite3.SQLITE_BUSY: _BUSY,
+    sqlite3.SQLITE_LOCKED: _BUSY,
+    sqlite3.SQLITE_READONLY: _REFUSED,
+    sqlite3.SQLITE_CANTOPEN: _REFUSED,
+    sqlite3.SQLITE_PERM: _REFUSED,
+    sqlite3.SQLITE_AUTH: _REFUSED,
+}
 _SYNC_FAILURES = {sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC}
 
 
@@ -217,7 +208,7 @@ def connect_read_only_beside(path: str) -> Database:
         return database
     except sqlite3.Error as error:
         database.close()
-        if (error.sqlite_errorcode & 0xFF) not in _REFUSED or os.path.exists(f"{path}-wal"):
+        if _FAULTS.get(error.sqlite_errorcode & 0xFF) != _REFUSED or os.path.exists(f"{path}-wal"):
             raise
     return _connect(f"{Path(path).as_uri()}?mode=ro&immutable=1", "query_only = ON", uri=True)
 
@@ -230,24 +221,6 @@ def connect_foreign(path: Path) -> Database:
 def enable_wal(database: Database) -> None:
     """Enable the write-ahead log: readers and the writer do not wait for each other."""
     database.execute("PRAGMA journal_mode = WAL").fetchone()
-
-
-def vacuum(database: Database) -> None:
-    """Rewrite the file, so that neither it nor its log contains removed bytes."""
-    database.execute("PRAGMA temp_store = FILE")  # the copy may be larger than the memory
-    database.execute("VACUUM")
-    database.execute(f"PRAGMA {_TEMPORARY_IN_MEMORY}")
-    if database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
-        raise StoreBusy("somebody still reads what was removed; forget once more when that has ended")
-
-
-def truncate_wal(database: Database) -> bool:
-    """Copy the log into the file and empty it, without waiting; return False while somebody reads what it holds."""
-    database.execute("PRAGMA busy_timeout = 0")
-    try:
-        return not database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-    finally:
-        database.execute(f"PRAGMA busy_timeout = {int(_BUSY_TIMEOUT * 1000)}")
 
 
 @contextmanager
@@ -285,29 +258,6 @@ def translate_errors(what: str) -> Iterator[None]:
         raise _translate(error, what) from error
 
 
-def insert_row(database: Database, statement: str, values: Any) -> int:
-    """Insert a row and return its id. `RETURNING` takes twice as long."""
-    return cast("int", database.execute(statement, values).lastrowid)
-
-
-def insert_new_row(database: Database, statement: str, values: Any) -> int | None:
-    """Insert a row `ON CONFLICT DO NOTHING`; return its id, or None if it exists."""
-    cursor = database.execute(statement, values)
-    return cursor.lastrowid if cursor.rowcount else None
-
-
-def cache_get(database: Database, what: Hashable) -> Any:
-    return database.cache.get(what)
-
-
-def cache_put(database: Database, what: Hashable, row: Any) -> None:
-    database.cache.put(what, row)
-
-
-def clear_cache(database: Database) -> None:
-    database.cache.clear()
-
-
 def _connect(path: str, *pragmas: str, uri: bool = False) -> Database:
     database = sqlite3.connect(
         path,
@@ -328,36 +278,21 @@ def _connect(path: str, *pragmas: str, uri: bool = False) -> Database:
 
 
 def _translate(error: Exception, what: str) -> TertuliaError:
-    code = getattr(error, "sqlite_errorcode", None)
-    kind, said = (code or 0) & 0xFF, _one_line(str(error))
     if isinstance(error, PermissionError | FileNotFoundError | IsADirectoryError | NotADirectoryError):
         return StoreRefused(f"{what}: {error.strerror}")
     if isinstance(error, OSError):
-        return StoreFull(f"{what}: {error.strerror or said}")
-    if kind in _FULL:
-        return StoreFull(f"{what}: there is no room left on the disk ({said})")
-    if kind == _IOERR:
-        return StoreFull(f"{what}: the disk does not take or give what it should; is it full? ({said})")
-    if kind in _DAMAGED:
-        return StoreBroken(f"{what}: the file is damaged, or no store at all ({said})")
-    if kind in _BUSY:
-        return StoreBusy(f"{what}: another program is writing to it ({said})")
-    if kind in _REFUSED:
-        return StoreRefused(f"{what}: it may not be opened or written ({said})")
-    return _translate_other(error, f"{what}: ", said)
+        return StoreFull(f"{what}: {error.strerror or one_line(str(error))}")
+    return translate(error, what, _fault(error))
 
 
-def _translate_other(error: Exception, what: str, message: str) -> TertuliaError:
+def _fault(error: Exception) -> Fault | None:
+    if not isinstance(error, sqlite3.Error):
+        return None
+    code = getattr(error, "sqlite_errorcode", 0)
+    if known := _FAULTS.get(code & 0xFF):
+        return Fault(Failure.DISK if code in _SYNC_FAILURES else Failure.TRANSACTION, *known)
     if isinstance(error, sqlite3.IntegrityError):
-        return InvalidValue(f"{what}it does not fit what is kept ({message})")
+        return Fault(Failure.STATEMENT, InvalidValue, "it does not fit what is kept")
     if isinstance(error, sqlite3.OperationalError):
-        return StoreBroken(f"{what}{message}")
-    if isinstance(error, sqlite3.Error):
-        return InvalidValue(f"{what}{message}")
-    return StoreBroken(f"{what}it holds something that cannot be read ({type(error).__name__}: {message})")
-
-
-def _one_line(text: str) -> str:
-    """Return the text of an error on one line; it may quote anything that the file contains."""
-    shown = "".join(character if character.isprintable() else " " for character in text[:_MAX_ERROR_LENGTH])
-    return " ".join(shown.split())
+        return Fault(Failure.TRANSACTION, StoreBroken)
+    return Fault(Failure.STATEMENT, InvalidValue)

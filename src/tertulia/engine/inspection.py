@@ -1,0 +1,219 @@
+"""What is read of a store to be shown: the protocol of these reads, and their values. Pure."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date, datetime
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from tertulia.decisions import Decision
+from tertulia.engine.store_protocols import OutboxItem
+from tertulia.memory.values import Episode, Fact
+from tertulia.messages import Author, Message, Place, PlaceKey
+from tertulia.models.calls import PromptSize
+from tertulia.run.journal import Run, RunStatus, ToolRun
+from tertulia.tasks.task import Task
+
+
+class Spent(Struct, frozen=True, kw_only=True):
+    """A sum over calls."""
+
+    calls: int = 0
+    input: int = 0  # tokens, the cached among them
+    cached: int = 0
+    output: int = 0  # with thoughts
+    money: float = 0.0  # in dollars, of the calls with a known price
+    without_cache: float = 0.0  # what these would have cost without a cache
+    unpriced: int = 0  # calls with tokens whose price is not known
+
+    def __add__(self, other: "Spent") -> "Spent":
+        return Spent(
+            calls=self.calls + other.calls,
+            input=self.input + other.input,
+            cached=self.cached + other.cached,
+            output=self.output + other.output,
+            money=self.money + other.money,
+            without_cache=self.without_cache + other.without_cache,
+            unpriced=self.unpriced + other.unpriced,
+        )
+
+
+class CallSum(Struct, frozen=True, kw_only=True):
+    """The calls of one model in one place and hour."""
+
+    place: PlaceKey | None  # None: of no place, or one that was removed
+    model: str
+    hour: datetime  # in UTC
+    spent: Spent
+    failed: int = 0
+    answered_at: datetime | None = None  # the last time
+    failed_at: datetime | None = None
+
+
+class CallTime(Struct, frozen=True, kw_only=True):
+    """How long a call took."""
+
+    model: str
+    seconds: float
+    failure: str = ""  # why it failed
+
+
+class NumberedMessage(Struct, frozen=True, kw_only=True):
+    """A message with its number in its place."""
+
+    number: int
+    message: Message
+
+
+class LoggedMessage(NumberedMessage, frozen=True, kw_only=True):
+    """A message with what became of it."""
+
+    received_at: datetime | None = None  # None: it is the agent's own, or imported
+    decisions: tuple[Decision, ...] = ()
+    delivery: OutboxItem | None = None  # by which it was sent
+
+
+class PlaceSummary(Struct, frozen=True, kw_only=True):
+    """A place in numbers."""
+
+    place: Place
+    messages: int
+    runs: int
+    waiting: int
+    doubtful: int  # replies
+    event: int  # the number of its last event
+    open_since: datetime | None = None  # when its oldest open run began
+    failed: Run | None = None  # its last run, if that failed, and not by a limit
+    last: NumberedMessage | None = None  # that can be seen
+
+
+class RunSummary(Struct, frozen=True, kw_only=True):
+    """A run with its target, its cost and the size of its last prompt."""
+
+    run: Run
+    target: NumberedMessage | None
+    spent: Spent
+    layers: tuple[str, ...] = ()  # names
+    size: PromptSize = PromptSize()
+
+
+class SentSummary(Struct, frozen=True, kw_only=True):
+    """A prompt that was sent, in numbers."""
+
+    run_id: str
+    step: int
+    at: datetime
+    model: str
+    target: NumberedMessage | None  # of its run
+    after: tuple[str, ...]  # names of the tools that ran since the step before
+    layers: tuple[str, ...]  # names
+    size: PromptSize
+    spent: Spent
+    status: Literal["answered", "failed", "stopped", "under way"]
+
+
+class DaySummary(Struct, frozen=True, kw_only=True):
+    """What happened since the beginning of a day, and what there is."""
+
+    agent: Author | None  # who wrote the newest reply
+    done: int  # runs
+    failed: int
+    sent: int  # replies
+    seconds: tuple[float, ...]  # of the newest runs that were done
+    updates: Mapping[str, "UpdateCount"]  # by platform
+    messages: int
+    prompts: int
+    facts: int
+    episodes: int
+    indexed: int  # messages
+
+
+class UpdateCount(Struct, frozen=True, kw_only=True):
+    """The updates of a platform since the beginning of a day."""
+
+    count: int
+    unread: int
+    last_at: datetime
+
+
+class InspectionStore(Protocol):
+    """Reads for those who look at a store. Each takes a bounded number of statements, whatever is stored.
+
+    Hidden and forgotten messages are deleted placeholders. Words of blocked people are in them: `blocked` says who is.
+    """
+
+    async def blocked(self) -> Collection[tuple[str, str]]:
+        """Return namespace and id of the blocked authors, as they are stored now."""
+        ...
+
+    async def places(self, place: Place | None = None) -> Sequence[PlaceSummary]:
+        """Return all places, or one, in the order in which they were first seen."""
+        ...
+
+    async def day(self, day: date) -> DaySummary: ...
+
+    async def call_sums(self, since: datetime) -> Sequence[CallSum]:
+        """Return the calls that ended since a moment, summed up."""
+        ...
+
+    async def call_times(self, *, most: int) -> Sequence[CallTime]:
+        """Return how long the newest calls took, the newest first."""
+        ...
+
+    async def messages(
+        self,
+        place: Place,
+        *,
+        before: int | None = None,
+        ids: Sequence[str] | None = None,
+        people: bool = False,
+        most: int,
+    ) -> Sequence[LoggedMessage]:
+        """Return the newest messages before a number, the oldest first: those with these ids, or of people alone."""
+        ...
+
+    async def runs(
+        self,
+        *,
+        place: Place | None = None,
+        status: RunStatus | None = None,
+        before: str | None = None,
+        ids: Sequence[str] | None = None,
+        most: int,
+    ) -> Sequence[RunSummary]:
+        """Return the newest runs that began before another one, the newest first, as far as something is said."""
+        ...
+
+    async def days(self, place: Place) -> Sequence[date]:
+        """Return the days on which runs of a place began whose prompts are stored, the newest first."""
+        ...
+
+    async def sent(
+        self, *, place: Place | None = None, day: date | None = None, runs: Sequence[str] | None = None, most: int
+    ) -> Sequence[SentSummary]:
+        """Return the newest prompts, the oldest first: of the runs of a place that began on a day, or of these runs."""
+        ...
+
+    async def tools(self, runs: Sequence[str]) -> Mapping[str, Sequence[ToolRun]]:
+        """Return the tool runs of runs."""
+        ...
+
+    async def replies(self, runs: Sequence[str]) -> Sequence[OutboxItem]:
+        """Return the replies of runs, the oldest first."""
+        ...
+
+    async def tasks(self, runs: Sequence[str]) -> Sequence[Task]:
+        """Return the tasks that runs have planned."""
+        ...
+
+    async def due_tasks(self, *, most: int) -> Sequence[Task]:
+        """Return the tasks that wait only for their time, the next first."""
+        ...
+
+    async def facts(self, fact_ids: Sequence[str]) -> Mapping[str, Fact]:
+        """Return the facts with these ids."""
+        ...
+
+    async def episodes(self, episode_ids: Sequence[str]) -> Mapping[str, Episode]:
+        """Return the episodes with these ids."""
+        ...

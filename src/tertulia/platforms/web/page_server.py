@@ -1,0 +1,75 @@
+"""The page as a server: its socket, its tokens, its application. In the bot's process, or beside it."""
+
+import ssl
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tertulia.config import WebConfig
+from tertulia.errors import InvalidValue, NotInstalled
+from tertulia.platforms.http_listener import listening, serving
+from tertulia.platforms.web.page_address import page_address
+from tertulia.platforms.web.roles import Role
+from tertulia.platforms.web.site import Site
+from tertulia.platforms.web.tokens import TokenFile, token_path
+
+MAX_CONNECTIONS = 200
+HEAD_DEADLINE, GRACE = 10.0, 2.0  # seconds
+
+
+class Page(Struct, frozen=True, kw_only=True):
+    """A page that is served."""
+
+    url: str  # as people open it
+    port: int  # where it listens
+    links: dict[Role, str]  # with the token behind #, so that no server and no log is told it
+    token_file: Path
+
+    @property
+    def lines(self) -> tuple[str, str]:
+        """What whoever started it is told."""
+        return f"the page: {self.links['owner']}", f"for those who only read: {self.links['reader']}"
+
+
+@asynccontextmanager
+async def serve_page(site: Site, config: WebConfig, *, store: Path, folder: Path = Path()) -> AsyncIterator[Page]:
+    """Serve the page of a site until the block ends; its tokens are beside the *store*, its certificate in *folder*."""
+    address = page_address(config)
+    try:
+        from tertulia.platforms.web.page import page_of
+    except ModuleNotFoundError as error:
+        raise NotInstalled("the page needs a web server: pip install 'tertulia[web]'") from error
+    tls = {"ssl_certfile": str(folder / config.certificate), "ssl_keyfile": str(folder / config.key)}
+    if address.tls:
+        _require_pair(*tls.values())
+    tokens = TokenFile(token_path(store))
+    tokens.open()
+    with listening(address.host, address.port, "the page") as listener:
+        address = replace(address, port=listener.getsockname()[1])
+        async with (
+            page_of(site, tokens, address, clock=time.monotonic) as app,
+            serving(
+                app,
+                listener,
+                connections=MAX_CONNECTIONS,
+                head_deadline=HEAD_DEADLINE,
+                grace=GRACE,
+                **(tls if address.tls else {}),
+            ),
+        ):
+            links = {role: f"{address.url}/#token={token}" for role, token in tokens.tokens.items()}
+            yield Page(url=address.url, port=address.port, links=links, token_file=tokens.path)
+
+
+def _require_pair(certificate: str, key: str) -> None:
+    """Raise `InvalidValue` for what is no certificate with its key; a key with a password is refused, not asked for."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password="")
+    except (OSError, ValueError) as error:  # SSLError is an OSError
+        raise InvalidValue(
+            f"certificate {certificate} with key {key}: {getattr(error, 'strerror', '') or error}"
+        ) from error

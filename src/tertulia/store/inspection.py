@@ -1,0 +1,423 @@
+"""Reads for those who look at a store: places in numbers, messages with what became of them, runs with their cost.
+
+Each takes a bounded number of statements, whatever is stored, and finds its rows by an index. What is counted over all
+rows of a place is counted in an index alone.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Literal
+
+from msgspec.structs import replace
+
+from tertulia.engine.inspection import (
+    CallSum,
+    CallTime,
+    DaySummary,
+    LoggedMessage,
+    PlaceSummary,
+    RunSummary,
+    SentSummary,
+    Spent,
+    UpdateCount,
+)
+from tertulia.engine.store_protocols import OutboxItem
+from tertulia.errors import InvalidValue
+from tertulia.memory.values import Episode, Fact
+from tertulia.messages import Place, placeholder_of
+from tertulia.models.calls import PromptSize
+from tertulia.run.journal import Run, RunStatus, ToolRun
+from tertulia.store import decisions, episodes
+from tertulia.store.database import Database, Row
+from tertulia.store.encoding import AUTHOR, PLACE, TASK, parse_time, validate
+from tertulia.store.fact_rows import facts_with_ids
+from tertulia.store.identities import IMPORTS, IdentityCache, find_place
+from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages
+from tertulia.store.outbox import select_replies
+from tertulia.store.runs import select_runs, select_tools
+from tertulia.store.threads import Repository, reading
+from tertulia.tasks.task import Task
+
+_ALL = 2**62  # more messages than a place has
+
+# Places, each with its newest title, the number of its runs, its last run and its last message that can be seen.
+_PLACES = f"""SELECT p.id, t.body, p.messages, p.events,
+        (SELECT count(*) FROM runs r WHERE r.place = p.id),
+        (SELECT max(r.id) FROM runs r WHERE r.place = p.id),
+        (SELECT m.id FROM messages m WHERE m.place = p.id AND m.deleted = 0 AND m.hidden = 0
+            ORDER BY m.number DESC LIMIT 1)
+    FROM places p JOIN titles t ON t.id = (SELECT max(id) FROM titles WHERE place = p.id)
+    WHERE p.platform <> '{IMPORTS}' AND (:any = 1 OR p.id = :place) ORDER BY p.id"""
+
+# The messages that wait in places, their doubtful replies, and when their oldest open runs began.
+_WAITING = "SELECT place, count(*) FROM decisions WHERE reason = 'waiting' GROUP BY place"
+_DOUBTFUL = "SELECT place, count(*) FROM outbox WHERE status = 'doubtful' GROUP BY place"
+_OPEN = "SELECT place, min(began_at) FROM runs WHERE status = 'open' GROUP BY place"
+
+# Failed ones of some runs; a run that only sent a notice of a limit did not fail.
+_FAILED = """WHERE r.id IN (:runs) AND r.status = 'failed' AND NOT EXISTS (
+    SELECT 1 FROM messages m JOIN decisions d ON d.message = m.id
+    WHERE m.place = r.place AND m.message_id = r.target AND d.reason IN ('rate limit', 'spend cap'))"""
+
+# What calls add up to; what they are grouped by follows.
+_SPENT = """count(*), coalesce(sum(input), 0), coalesce(sum(cached), 0), coalesce(sum(output + thought), 0),
+    coalesce(sum(money), 0.0),
+    coalesce(sum(CASE WHEN input_price IS NULL THEN 0.0
+        ELSE cached * (input_price - coalesce(cached_price, input_price)) END), 0.0),
+    coalesce(sum(CASE WHEN input_price IS NULL AND input + output + thought > 0 THEN 1 ELSE 0 END), 0)"""
+_CALLS_OF_RUNS = f"SELECT run_id, {_SPENT} FROM calls WHERE run_id IN (:runs) GROUP BY run_id"
+_CALLS_SINCE = f"""SELECT place, model, substr(ended_at, 1, 13), sum(CASE WHEN status = 'failed' THEN 1 ELSE 0 END),
+        max(CASE WHEN status = 'answered' THEN ended_at END), max(CASE WHEN status = 'failed' THEN ended_at END),
+        {_SPENT}
+    FROM calls WHERE ended_at >= :since GROUP BY place, model, substr(ended_at, 1, 13)"""
+
+# Messages; which of them follows.
+_MESSAGES = f"SELECT {MESSAGE_COLUMNS}, m.hidden, m.received_at FROM messages m WHERE "
+
+# The last prompts of runs, with their layers.
+_LAST_PROMPTS = """SELECT p.run_id, p.tool_tokens, p.stable, p.broken_by, p.cause, l.name, pl.tokens
+    FROM prompts p JOIN prompt_layers pl ON pl.prompt = p.id JOIN layers l ON l.id = pl.layer
+    WHERE p.id IN (SELECT max(id) FROM prompts WHERE run_id IN (:runs) GROUP BY run_id)
+    ORDER BY p.run_id, pl.position"""
+
+# The days on which runs of a place began that have prompts.
+_DAYS = """SELECT DISTINCT substr(r.began_at, 1, 10) FROM runs r
+    WHERE r.place = :place AND EXISTS (SELECT 1 FROM prompts p WHERE p.run_id = r.run_id) ORDER BY 1 DESC"""
+
+# Prompts of some runs, the newest first; of the tries of a step the last. Their layers, calls and tools.
+_SENT = """SELECT p.id, p.run_id, p.step, p.at, p.model, p.tool_tokens, p.stable, p.broken_by, p.cause
+    FROM prompts p WHERE p.run_id IN ({}) AND NOT EXISTS (
+        SELECT 1 FROM prompts l WHERE l.run_id = p.run_id AND l.step = p.step AND l.id > p.id
+    ) ORDER BY p.id DESC LIMIT :most"""
+_OF_DAY = """SELECT r.run_id FROM runs r
+    WHERE r.place = :place AND r.began_at >= :since AND r.began_at < :until"""
+_SENT_LAYERS = """SELECT pl.prompt, l.name, pl.tokens FROM prompt_layers pl JOIN layers l ON l.id = pl.layer
+    WHERE pl.prompt IN (:prompts) ORDER BY pl.prompt, pl.position"""
+_CALLS_OF_STEPS = f"""SELECT run_id, step, max(CASE status WHEN 'answered' THEN 3 WHEN 'stopped' THEN 2 ELSE 1 END),
+        {_SPENT}
+    FROM calls WHERE run_id IN (:runs) AND step IS NOT NULL GROUP BY run_id, step"""
+_STATUS: tuple[Literal["under way", "failed", "stopped", "answered"], ...] = (
+    "under way",
+    "failed",
+    "stopped",
+    "answered",
+)
+
+# What there is, and who wrote the newest reply.
+_COUNTS = """SELECT (SELECT author FROM outbox WHERE author IS NOT NULL ORDER BY id DESC LIMIT 1),
+    (SELECT coalesce(sum(messages), 0) FROM places), (SELECT count(*) FROM prompts),
+    (SELECT count(*) FROM facts WHERE forgotten_at IS NULL), (SELECT count(*) FROM episodes WHERE stop > start),
+    (SELECT coalesce(sum(indexed_to), 0) FROM search_places)"""
+
+# The runs that began since a moment, and the answers of theirs that were sent.
+_RUNS_SINCE = """SELECT r.status, count(*) FROM places p JOIN runs r ON r.place = p.id AND r.began_at >= :since
+    GROUP BY r.status"""
+_SENT_SINCE = """SELECT count(*) FROM places p JOIN runs r ON r.place = p.id AND r.began_at >= :since
+    JOIN outbox o ON o.run_id = r.run_id WHERE o.status = 'sent'"""
+_UPDATES_SINCE = """SELECT platform, count(*), sum(CASE WHEN is_read = 0 THEN 1 ELSE 0 END), max(at) FROM updates
+    WHERE at >= :since GROUP BY platform"""
+
+_MEASURED = 200  # runs whose seconds are read
+
+
+class SqlInspection(Repository):
+    """Implements `engine.inspection.InspectionStore`."""
+
+    @reading
+    def blocked(self, database: Database) -> Collection[tuple[str, str]]:
+        select = "SELECT a.platform, a.author_id FROM blocked_authors b JOIN authors a ON a.id = b.author"
+        return frozenset((platform, author_id) for platform, author_id in database.all(select))
+
+    @reading
+    def places(self, database: Database, place: Place | None = None) -> Sequence[PlaceSummary]:
+        row = find_place(database, place) if place else None
+        rows = database.all(_PLACES, any=int(place is None), place=row)
+        waiting = dict[int, int](
+            database.all("SELECT place, count(*) FROM decisions WHERE reason = 'waiting' GROUP BY place")
+        )
+        doubtful = dict[int, int](
+            database.all("SELECT place, count(*) FROM outbox WHERE status = 'doubtful' GROUP BY place")
+        )
+        opened = dict[int, str](
+            database.all("SELECT place, min(began_at) FROM runs WHERE status = 'open' GROUP BY place")
+        )
+        runs = select_runs(database, _FAILED, runs=[one[5] for one in rows if one[5]])
+        failed = {run.place.key: run for run in runs}
+        last = {
+            one_row: replace(message, message=message.message)
+            for one_row, message in _messages(database, "m.id IN (:rows)", rows=[one[6] for one in rows if one[6]])
+        }
+        found = []
+        for number, body, messages, events, count, _, newest in rows:
+            here = PLACE.loads(body)
+            found.append(
+                PlaceSummary(
+                    place=here,
+                    messages=messages,
+                    runs=count,
+                    waiting=waiting.get(number, 0),
+                    doubtful=doubtful.get(number, 0),
+                    event=events,
+                    open_since=parse_time(opened.get(number)),
+                    failed=failed.get(here.key),
+                    last=last.get(newest),
+                )
+            )
+        return found
+
+    @reading
+    def day(self, database: Database, day: date) -> DaySummary:
+        since = day.isoformat()
+        author, messages, prompts, facts, episodes, indexed = database.all(_COUNTS)[0]
+        counts = dict[str, int](database.all(_RUNS_SINCE, since=since))
+        ((sent,),) = database.all(_SENT_SINCE, since=since)
+        times = "SELECT seconds, began_at FROM runs WHERE status = 'done' ORDER BY id DESC LIMIT :most"
+        return DaySummary(
+            agent=AUTHOR.loads(author) if author else None,
+            done=counts.get("done", 0),
+            failed=counts.get("failed", 0),
+            sent=sent,
+            seconds=tuple(seconds for seconds, began_at in database.all(times, most=_MEASURED) if began_at >= since),
+            updates={
+                platform: UpdateCount(count=count, unread=unread, last_at=datetime.fromisoformat(at))
+                for platform, count, unread, at in database.all(_UPDATES_SINCE, since=since)
+            },
+            messages=messages,
+            prompts=prompts,
+            facts=facts,
+            episodes=episodes,
+            indexed=indexed,
+        )
+
+    @reading
+    def call_sums(self, database: Database, since: datetime) -> Sequence[CallSum]:
+        rows = database.all(_CALLS_SINCE, since=since.astimezone(UTC).isoformat())
+        select = "SELECT id, platform, place_id, thread FROM places WHERE id IN (:places)"
+        places = {row: key for row, *key in database.all(select, places=list({row[0] for row in rows if row[0]}))}
+        return [
+            CallSum(
+                place=tuple(places[place]) if place in places else None,
+                model=model,
+                hour=datetime.fromisoformat(f"{hour}:00:00+00:00"),
+                spent=_spent(sums),
+                failed=failed,
+                answered_at=parse_time(answered_at),
+                failed_at=parse_time(failed_at),
+            )
+            for place, model, hour, failed, answered_at, failed_at, *sums in rows
+        ]
+
+    @reading
+    def call_times(self, database: Database, *, most: int) -> Sequence[CallTime]:
+        select = "SELECT model, begun_at, ended_at, status, error, why FROM calls ORDER BY id DESC LIMIT :most"
+        return [
+            CallTime(
+                model=model,
+                seconds=(datetime.fromisoformat(ended_at) - datetime.fromisoformat(begun_at)).total_seconds(),
+                failure=f"{error}: {why}" if status == "failed" else "",
+            )
+            for model, begun_at, ended_at, status, error, why in database.all(select, most=most)
+        ]
+
+    @reading
+    def messages(
+        self,
+        database: Database,
+        place: Place,
+        *,
+        before: int | None = None,
+        ids: Sequence[str] | None = None,
+        people: bool = False,
+        most: int,
+    ) -> Sequence[LoggedMessage]:
+        row = find_place(database, place)
+        where = "m.place = :place AND m.number < :before"
+        values: dict[str, Any] = {"place": row, "before": _ALL if before is None else before, "most": most}
+        if ids is not None:
+            where, values["ids"] = f"{where} AND m.message_id IN (:ids)", list(ids)
+        if people:
+            where = f"{where} AND m.own = 0"
+        found = _messages(database, f"{where} ORDER BY m.number DESC LIMIT :most", **values)[::-1]
+        decided = decisions.read(database, [one for one, _ in found])
+        replies = "WHERE place = :place AND message_id IN (:ids) ORDER BY id DESC"
+        names = [one.message.id for _, one in found]
+        sent = {one.message_id: one for one in select_replies(database, replies, place=row, ids=names)}
+        return [
+            replace(message, decisions=decided[one], delivery=sent.get(message.message.id)) for one, message in found
+        ]
+
+    @reading
+    def runs(
+        self,
+        database: Database,
+        *,
+        place: Place | None = None,
+        status: RunStatus | None = None,
+        before: str | None = None,
+        ids: Sequence[str] | None = None,
+        most: int,
+    ) -> Sequence[RunSummary]:
+        conditions, values = ["r.id > 0"], dict[str, Any]()
+        if place is not None:
+            conditions.append("r.place = :place")
+            values["place"] = find_place(database, place)
+        if status is not None:
+            conditions.append("r.status = :status")
+            values["status"] = status
+        if before is not None:
+            conditions.append("r.id < (SELECT id FROM runs WHERE run_id = :before)")
+            values["before"] = before
+        if ids is not None:
+            conditions.append("r.run_id IN (:ids)")
+            values["ids"] = list(ids)
+        which = f"WHERE {' AND '.join(conditions)} ORDER BY r.id DESC LIMIT :most"
+        return _summaries(database, select_runs(database, which, **values, most=most))
+
+    @reading
+    def days(self, database: Database, place: Place) -> Sequence[date]:
+        rows = database.all(_DAYS, place=find_place(database, place))
+        return [date.fromisoformat(day) for (day,) in rows]
+
+    @reading
+    def sent(
+        self,
+        database: Database,
+        *,
+        place: Place | None = None,
+        day: date | None = None,
+        runs: Sequence[str] | None = None,
+        most: int,
+    ) -> Sequence[SentSummary]:
+        if runs is not None:
+            rows = database.all(_SENT.format("SELECT run_id FROM runs WHERE run_id IN (:runs)"), runs=runs, most=most)
+        elif place is not None and day is not None:
+            until = (day + timedelta(days=1)).isoformat()
+            asked = {"place": find_place(database, place), "since": day.isoformat(), "until": until}
+            rows = database.all(_SENT.format(_OF_DAY), **asked, most=most)
+        else:
+            raise InvalidValue("say which runs, or a place and a day")
+        return _sent(database, rows[::-1])
+
+    @reading
+    def tools(self, database: Database, runs: Sequence[str]) -> Mapping[str, Sequence[ToolRun]]:
+        return select_tools(database, runs)
+
+    @reading
+    def replies(self, database: Database, runs: Sequence[str]) -> Sequence[OutboxItem]:
+        return select_replies(database, "WHERE run_id IN (:runs) ORDER BY id", runs=list(runs))
+
+    @reading
+    def tasks(self, database: Database, runs: Sequence[str]) -> Sequence[Task]:
+        rows = database.all("SELECT body FROM tasks WHERE run_id IN (:runs) ORDER BY id", runs=list(runs))
+        return [TASK.loads(body) for (body,) in rows]
+
+    @reading
+    def due_tasks(self, database: Database, *, most: int) -> Sequence[Task]:
+        select = "SELECT body FROM tasks WHERE status = 'pending' AND free = 1 ORDER BY due_at, id LIMIT :most"
+        return [TASK.loads(body) for (body,) in database.all(select, most=most)]
+
+    @reading
+    def facts(self, database: Database, fact_ids: Sequence[str]) -> Mapping[str, Fact]:
+        return facts_with_ids(database, fact_ids)
+
+    @reading
+    def episodes(self, database: Database, episode_ids: Sequence[str]) -> Mapping[str, Episode]:
+        return episodes.with_ids(database, episode_ids)
+
+
+def _messages(database: Database, where: str, **values: Any) -> list[tuple[int, LoggedMessage]]:
+    """Return the messages of a condition, each with its row; hidden ones are placeholders."""
+    rows = database.all(f"{_MESSAGES}{where}", **values)
+    messages = decode_messages(database, rows, IdentityCache())
+    return [
+        (
+            row[0],
+            LoggedMessage(
+                number=row[1],
+                message=placeholder_of(message) if row[-2] else message,
+                received_at=parse_time(row[-1]),
+            ),
+        )
+        for row, message in zip(rows, messages, strict=True)
+    ]
+
+
+def _spent(sums: Sequence[Any]) -> Spent:
+    calls, read, cached, output, money, saved, unpriced = sums
+    return Spent(
+        calls=calls,
+        input=read,
+        cached=cached,
+        output=output,
+        money=money,
+        without_cache=money + saved / 1_000_000,
+        unpriced=unpriced,
+    )
+
+
+def _summaries(database: Database, runs: Sequence[Run]) -> list[RunSummary]:
+    """Return runs with their targets, costs and last prompts, each read with one statement for all."""
+    ids = [run.id for run in runs]
+    targets = _targets(database, ids)
+    spent = {run_id: _spent(sums) for run_id, *sums in database.all(_CALLS_OF_RUNS, runs=ids)}
+    prompts: dict[str, list[Row]] = {}
+    for run_id, *row in database.all(_LAST_PROMPTS, runs=ids):
+        prompts.setdefault(run_id, []).append(tuple(row))
+    return [
+        RunSummary(
+            run=run,
+            target=targets.get(run.id),
+            spent=spent.get(run.id, Spent()),
+            layers=tuple(row[4] for row in prompts.get(run.id, ())),
+            size=_size(prompts[run.id]) if run.id in prompts else PromptSize(),
+        )
+        for run in runs
+    ]
+
+
+def _sent(database: Database, rows: Sequence[Row]) -> list[SentSummary]:
+    """Return prompts with their layers, calls and tools, each read with one statement for all."""
+    ids = list({row[1] for row in rows})
+    targets = _targets(database, ids)
+    layers: dict[int, list[tuple[str, int]]] = {}
+    for prompt, name, tokens in database.all(_SENT_LAYERS, prompts=[row[0] for row in rows]):
+        layers.setdefault(prompt, []).append((name, tokens))
+    calls = {
+        (run, step): (status, _spent(sums)) for run, step, status, *sums in database.all(_CALLS_OF_STEPS, runs=ids)
+    }
+    tools = select_tools(database, ids)
+    found = []
+    for prompt, run, step, at, model, of_tools, stable, broken_by, cause in rows:
+        status, spent = calls.get((run, step), (0, Spent()))
+        tokens = tuple(tokens for _, tokens in layers.get(prompt, ()))
+        found.append(
+            SentSummary(
+                run_id=run,
+                step=step,
+                at=datetime.fromisoformat(at),
+                model=model,
+                target=targets.get(run),
+                after=tuple(tool.call.name for tool in tools.get(run, ()) if tool.step == step - 1),
+                layers=tuple(name for name, _ in layers.get(prompt, ())),
+                size=PromptSize(tools=of_tools, layers=tokens, stable=stable, broken_by=broken_by, cause=cause),
+                spent=spent,
+                status=_STATUS[status],
+            )
+        )
+    return found
+
+
+def _targets(database: Database, runs: Sequence[str]) -> dict[str, LoggedMessage]:
+    """Return the messages that runs answer, by the ids of the runs."""
+    select = """SELECT r.run_id, m.id FROM runs r JOIN messages m ON m.place = r.place AND m.message_id = r.target
+        WHERE r.run_id IN (:runs)"""
+    rows = dict[str, int](database.all(select, runs=list(runs)))
+    found = dict(_messages(database, "m.id IN (:rows)", rows=list(rows.values())))
+    return {run: found[row] for run, row in rows.items()}
+
+
+def _size(rows: Sequence[Row]) -> PromptSize:
+    """Return the size of a prompt of the rows of its layers."""
+    tools, stable, broken_by, cause, *_ = rows[0]
+    layers = tuple(row[5] for row in rows)
+    return validate(PromptSize(tools=tools, layers=layers, stable=stable, broken_by=broken_by, cause=cause))
