@@ -192,8 +192,3 @@ export const mediaWords = (media) => `[${media.rendered_text || media.label || n
 export const placeName = (place) => place.title || place.id;
 export const placeKind = (place) => `${title(place.platform)}, ${named("kind", place.kind)}`;
 export const title = (word) => word.charAt(0).toUpperCase() + word.slice(1);
-
-export const CHANGES_EVERY_TIME = ["dynamic", "trigger", "run"];
-
-/** Whether the start of a request changed where it should have stayed. */
-export const isBroken = (size) => Boolean(size.broken_by) && !CHANGES_EVERY_TIME.includes(size.broken_by);

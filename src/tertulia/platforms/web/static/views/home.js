@@ -154,7 +154,7 @@ const Models = ({ shown }) => html`
       <article class="line" key=${one.model}>
         <p class="split"><span><i class="dot ${one.failed ? "warn" : "ok"}" /><b>${one.model}</b></span><span class="n"><${Money} spent=${one.spent} /></span></p>
         <p class="note">${t("home.calls", { n: one.spent.calls })}${one.median_seconds !== null ? `, ${t("home.median", { time: duration(one.median_seconds) })}` : ""}, ${t("home.share_cached", { share: share(one.spent.cached, one.spent.input) })}</p>
-        ${one.failed > 0 && html`<p class="note warn">${health(one)}</p>`}
+        ${one.failed > 0 && html`<p class="note warn two-lines" title=${one.why}>${health(one)}</p>`}
       </article>`) : html`<${Empty}>${t("home.no_model")}<//>`}
   <//>`;
 

@@ -1,5 +1,5 @@
 // Strata: the requests of a place under each other, to scale. Pale is cached; a red line is where the start changed.
-import { address, clock, html, isBroken, longDay, money, number, placeName, setQuery, share, t, to, useApi, useSignal, useState } from "../core.js";
+import { address, clock, html, longDay, money, number, placeName, setQuery, share, t, to, useApi, useSignal, useState } from "../core.js";
 import { Card, Empty, Heading, LayerBar, Legend, Loaded, partsOf, layerName, totalOf } from "../parts.js";
 import { diffArrays } from "../vendor/jsdiff/diff/array.js";
 
@@ -58,7 +58,7 @@ const lengthOf = (strip) => strip.spent.input || totalOf(strip.size);
 
 function Strip({ strip, widest, chosen, onChoose }) {
   const { spent, size, message } = strip;
-  const isBreak = isBroken(size);
+  const isBreak = strip.broke && strip.status === "answered";
   const isModel = size.broken_by === "model";
   const first = !strip.after.length && strip.step === 0;
   const at = breakAt(strip);
@@ -72,7 +72,7 @@ function Strip({ strip, widest, chosen, onChoose }) {
       <span role="cell" class="lane">
         ${strip.status === "answered" ? html`<${LayerBar} layers=${strip.layers} size=${size} counted=${spent.input} cached=${pale} whole=${widest} />`
           : html`<i class="dashed" style=${{ width: `${(100 * lengthOf(strip)) / widest}%` }} />`}
-        ${isBreak && html`<span class="break ${isModel ? "warn" : "bad"}" style=${{ marginLeft: `${(100 * at * lengthOf(strip)) / widest}%` }}>${t("strata.broke", { layer: isModel ? "" : layerName(size.broken_by) })} ${size.cause}</span>`}
+        ${isBreak && html`<span class="break ${isModel ? "warn" : "bad"}" style=${{ marginLeft: `${(100 * at * lengthOf(strip)) / widest}%` }}>${isModel ? size.cause : t("strata.broke", { layer: layerName(size.broken_by), cause: size.cause })}</span>`}
       </span>
       ${strip.status === "answered" ? html`<span role="cell" class="n">${number(lengthOf(strip))}</span>
         <span role="cell" class="n ${isBreak ? "bad strong" : "muted"}">${spent.input ? share(spent.cached, spent.input) : "?"}</span><span role="cell" class="n">${spent.unpriced ? "?" : money(spent.money, 5)}</span>`
@@ -90,7 +90,7 @@ function Compared({ place, a, b }) {
 
 function Difference({ shown }) {
   const broken = shown.b.size.broken_by;
-  const sizes = [shown.a, shown.b].map((one) => new Map(partsOf(one.layers, one.size).map((part) => [part.name, part.tokens])));
+  const { broke } = shown.b;
   const changed = shown.layers.filter((layer) => layer.before !== layer.after);
   const [name, setName] = useState((changed.find((layer) => layer.name === broken) || changed[0] || shown.layers[0])?.name);
   const layer = shown.layers.find((one) => one.name === name);
@@ -101,11 +101,11 @@ function Difference({ shown }) {
         <ol class="layers">${shown.layers.map((one) => html`
           <li key=${one.name} class=${one.name === name ? "chosen" : ""}><button type="button" class="plain" aria-current=${one.name === name ? "true" : undefined} onClick=${() => setName(one.name)}>
             <i class="b-${one.name}" /><span class="grow">${layerName(one.name)}</span>
-            <span class="n muted">${number(sizes[0].get(one.name) || 0)} → ${number(sizes[1].get(one.name) || 0)}</span>
-            <span class="n ${one.before === one.after ? "muted" : one.name === broken && isBroken(shown.b.size) ? "bad strong" : ""}">${t(one.before === one.after ? "difference.same" : one.name === broken && isBroken(shown.b.size) ? "difference.broke" : "difference.changed")}</span>
+            <span class="n muted">${number(one.tokens[0])} → ${number(one.tokens[1])}</span>
+            <span class="n ${one.before === one.after ? "muted" : broke && one.name === broken ? "bad strong" : ""}">${t(one.before === one.after ? "difference.same" : broke && one.name === broken ? "difference.broke" : "difference.changed")}</span>
           </button></li>`)}</ol>
         <div class="text-pane" tabindex="0" role="region" aria-label=${t("difference")}>${layer && html`<${Words} layer=${layer} />`}
-          ${isBroken(shown.b.size) && html`<p class="note">${t("difference.paid", { cause: shown.b.size.cause, tokens: shown.b.spent.input - shown.b.spent.cached, money: money(shown.b.spent.money, 5) })}</p>`}</div>
+          ${broke && html`<p class="note">${t("difference.paid", { cause: shown.b.size.cause, tokens: shown.b.spent.input - shown.b.spent.cached, money: money(shown.b.spent.money, 5) })}</p>`}</div>
       </div>
     </section>`;
 }
