@@ -30,6 +30,8 @@ from tertulia.engine.platform_runner import (
 from tertulia.engine.run_executor import as_models
 from tertulia.engine.store_protocols import OutboxItem, StoreProtocol
 from tertulia.engine.task_worker import TaskHandler
+from tertulia.engine.view import MOST, View, ViewUpdate
+from tertulia.engine.view_reader import ViewReader, view_updates
 from tertulia.errors import InvalidValue, TertuliaError, reason_of, seconds_to_wait
 from tertulia.events import Event, MemoryBehind, RunFailed
 from tertulia.media.values import MediaOptions
@@ -231,6 +233,16 @@ class Engine:
             if given is not None:
                 _require_types(given, kind)
         return self._parts.events.read(place=place, run_id=run, after=after)
+
+    def view(self, place: Place, *, after: View | None = None, most: int = MOST) -> AsyncIterator[ViewUpdate]:
+        """Yield the conversation of a place as it stands, then with each event; *after* a view, only with each event.
+
+        A view has the newest *most* messages, runs, deliveries and facts, and the text that streams.
+        """
+        _require_types(place, Place)
+        place = self._parts.aliases.current(place)
+        reader = ViewReader(self._parts.store, place, most=most)
+        return view_updates(reader, lambda cursor: self._parts.events.read(place=place, after=cursor), after=after)
 
     async def __aenter__(self) -> Self:
         await self.start()

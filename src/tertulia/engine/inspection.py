@@ -11,8 +11,9 @@ from tertulia.engine.store_protocols import OutboxItem
 from tertulia.memory.values import Episode, Fact
 from tertulia.messages import Author, Message, Place, PlaceKey
 from tertulia.models.calls import PromptSize
-from tertulia.run.journal import Run, RunStatus, ToolRun
+from tertulia.run.journal import Run, RunProgress, RunStatus, ToolRun
 from tertulia.tasks.task import Task
+from tertulia.turns import Turn
 
 
 class Spent(Struct, frozen=True, kw_only=True):
@@ -71,6 +72,37 @@ class LoggedMessage(NumberedMessage, frozen=True, kw_only=True):
     received_at: datetime | None = None  # None: it is the agent's own, or imported
     decisions: tuple[Decision, ...] = ()
     delivery: OutboxItem | None = None  # by which it was sent
+
+
+class Named(Struct, frozen=True, kw_only=True):
+    """What of a conversation is read: some values by their ids, or everything."""
+
+    messages: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+    replies: tuple[str, ...] = ()
+    facts: bool = False
+    everything: bool = False
+
+
+class NumberedReply(Struct, frozen=True, kw_only=True):
+    """A reply with its place among all; later ones have greater numbers."""
+
+    order: int
+    item: OutboxItem
+
+
+class StoredConversation(Struct, frozen=True, kw_only=True):
+    """The newest of a place, or some of it, in one state of the store."""
+
+    cursor: str  # of the newest event of all places
+    event: int  # the number of the newest event of the place
+    count: int  # of all messages
+    beginning: int  # see `PlaceSettings.beginning`
+    messages: tuple[LoggedMessage, ...]  # without their deliveries
+    turns: Mapping[str, tuple[Turn, ...]]  # of the model, by the ids of the agent's own messages
+    runs: tuple[RunProgress, ...]
+    replies: tuple[NumberedReply, ...]  # without drafts
+    facts: tuple[Fact, ...] | None  # that were learned in the place; None: not read
 
 
 class PlaceSummary(Struct, frozen=True, kw_only=True):
@@ -148,6 +180,10 @@ class InspectionStore(Protocol):
 
     async def places(self, place: Place | None = None) -> Sequence[PlaceSummary]:
         """Return all places, or one, in the order in which they were first seen."""
+        ...
+
+    async def conversation(self, place: Place, named: Named, *, most: int) -> StoredConversation:
+        """Return what is *named* of a place, with the messages of the replies; of everything the *most* newest."""
         ...
 
     async def day(self, day: date) -> DaySummary: ...

@@ -22,8 +22,10 @@ from tertulia.store.fact_rows import (
     ALL_SOURCES_BLOCKED,
     SOURCES,
     VISIBLE,
+    add_fact_changes,
     facts_with_ids,
     find_subject,
+    rows_of_facts,
     select_facts,
     upsert_facts,
 )
@@ -227,6 +229,7 @@ def learn_about(database: Database, facts: Sequence[Fact], rules: FactRules) -> 
     merged = rules.merge_facts(known.values(), [fact for fact in facts if fact.id not in others])
     changed = [fact for fact in merged if known.get(fact.id) != fact]
     upsert_facts(database, changed, rules)
+    add_fact_changes(database, rows_of_facts(database, [fact.id for fact in changed if fact.id in known]))
     if any(fact.superseded_by and fact.id in known for fact in changed):
         retraction.remove_summaries(database, [about] if about else [])
     here: dict[int, list[Fact]] = {place: [] for place in places}
@@ -234,7 +237,7 @@ def learn_about(database: Database, facts: Sequence[Fact], rules: FactRules) -> 
         here.setdefault(upsert_place(database, fact.place), []).append(fact)
     dropped = [fact.id for place in places for fact in rules.facts_to_drop(here[place])]
     if dropped:
-        rows = [row for (row,) in database.all("SELECT id FROM facts WHERE fact_id IN (:ids)", ids=dropped)]
+        rows = rows_of_facts(database, dropped)
         retraction.remove(database, retraction.with_superseded(database, rows), rules)
     now = facts_with_ids(database, [fact.id for fact in changed])
     return [now[fact.id] for fact in changed if fact.id in now]

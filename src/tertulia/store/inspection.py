@@ -15,10 +15,13 @@ from tertulia.engine.inspection import (
     CallTime,
     DaySummary,
     LoggedMessage,
+    Named,
+    NumberedReply,
     PlaceSummary,
     RunSummary,
     SentSummary,
     Spent,
+    StoredConversation,
     UpdateCount,
 )
 from tertulia.engine.store_protocols import OutboxItem
@@ -26,15 +29,15 @@ from tertulia.errors import InvalidValue
 from tertulia.memory.values import Episode, Fact
 from tertulia.messages import Place, placeholder_of
 from tertulia.models.calls import PromptSize
-from tertulia.run.journal import Run, RunStatus, ToolRun
+from tertulia.run.journal import Run, RunProgress, RunStatus, ToolRun
 from tertulia.store import decisions, episodes
 from tertulia.store.database import Database, Row
-from tertulia.store.encoding import AUTHOR, PLACE, TASK, parse_time, validate
-from tertulia.store.fact_rows import facts_with_ids
-from tertulia.store.identities import IMPORTS, IdentityCache, find_place
+from tertulia.store.encoding import AUTHOR, PLACE, TASK, TURNS, parse_time, validate
+from tertulia.store.fact_rows import facts_with_ids, select_facts
+from tertulia.store.identities import IMPORTS, IdentityCache, conversation_start_column, find_place, read_place
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages
-from tertulia.store.outbox import select_replies
-from tertulia.store.runs import select_runs, select_tools
+from tertulia.store.outbox import REPLY_COLUMNS, select_replies
+from tertulia.store.runs import select_runs, select_steps, select_tools
 from tertulia.store.threads import Repository, reading
 from tertulia.tasks.task import Task
 
@@ -117,6 +120,21 @@ _SENT_SINCE = """SELECT count(*) FROM places p JOIN runs r ON r.place = p.id AND
 _UPDATES_SINCE = """SELECT platform, count(*), sum(CASE WHEN is_read = 0 THEN 1 ELSE 0 END), max(at) FROM updates
     WHERE at >= :since GROUP BY platform"""
 
+# Replies of a place, but drafts, each with its row and the id of its message; which of them follows.
+_OF_PLACE = f"SELECT id, message_id, {REPLY_COLUMNS} FROM outbox WHERE place = :place AND kind <> 'draft' AND "
+_REPLIES = f"{_OF_PLACE} outgoing_id IN (:replies) ORDER BY id"
+# the newest, of which those that were sent are found by their messages
+_NEWEST_REPLIES = f"""SELECT * FROM ({_OF_PLACE} id IN (
+        SELECT id FROM outbox WHERE place = :place AND message_id IS NOT NULL
+        UNION SELECT id FROM outbox WHERE place = :place AND status IN ('waiting', 'sending', 'doubtful', 'dropped')
+    ) ORDER BY id DESC LIMIT :most) o ORDER BY o.id"""
+
+# The messages with some ids, or with parts of these ids.
+_WITH_IDS = """m.id IN (SELECT id FROM messages WHERE place = :place AND message_id IN (:ids)
+    UNION SELECT message FROM message_parts WHERE place = :place AND message_id IN (:ids)) ORDER BY m.number"""
+_TURNS = """SELECT m.message_id, t.turns FROM messages m JOIN turns t ON t.message = m.id
+    WHERE m.id IN (:messages) AND m.hidden = 0"""
+
 _MEASURED = 200  # runs whose seconds are read
 
 
@@ -164,6 +182,39 @@ class SqlInspection(Repository):
                 )
             )
         return found
+
+    @reading
+    def conversation(self, database: Database, place: Place, named: Named, *, most: int) -> StoredConversation:
+        row = find_place(database, place)
+        columns = f"events, messages, {conversation_start_column(place)}"
+        event, count, beginning = read_place(database, place, columns) or (0, 0, 0)
+        newest = database.one("SELECT coalesce(max(id), 0) FROM place_events")
+        values: dict[str, Any] = {"place": row, "most": most}
+        if named.everything:
+            numbers = {**values, "first": count - most}
+            found = _messages(database, "m.place = :place AND m.number >= :first ORDER BY m.number", **numbers)
+            runs = _progress(database, "", **values)
+            replies = database.all(_NEWEST_REPLIES, **values)
+        else:
+            runs = _progress(database, "AND r.run_id IN (:runs)", **values, runs=named.runs) if named.runs else []
+            replies = database.all(_REPLIES, **values, replies=named.replies) if named.replies else []
+            ids = [*named.messages, *(name for _, name, *_ in replies if name is not None)]
+            found = _messages(database, _WITH_IDS, place=row, ids=ids) if ids else []
+        decided = decisions.read(database, [one for one, _ in found])
+        turns = database.all(_TURNS, messages=[one for one, _ in found])
+        has_facts = named.everything or named.facts
+        facts = select_facts(database, "f.place = :place", "f.id DESC LIMIT :most", **values) if has_facts else None
+        return StoredConversation(
+            cursor=str(newest[0] if newest else 0),
+            event=event,
+            count=count,
+            beginning=beginning,
+            messages=tuple(replace(message, decisions=decided[one]) for one, message in found),
+            turns={message_id: TURNS.loads(made) for message_id, made in turns},
+            runs=tuple(runs),
+            replies=tuple(NumberedReply(order=order, item=REPLY_COLUMNS.decode(item)) for order, _, *item in replies),
+            facts=None if facts is None else tuple(facts[::-1]),
+        )
 
     @reading
     def day(self, database: Database, day: date) -> DaySummary:
@@ -339,6 +390,19 @@ def _messages(database: Database, where: str, **values: Any) -> list[tuple[int, 
             ),
         )
         for row, message in zip(rows, messages, strict=True)
+    ]
+
+
+def _progress(database: Database, which: str, **values: Any) -> list[RunProgress]:
+    """Return how far runs of a place have come, the oldest first."""
+    select = f"SELECT r.id FROM runs r WHERE r.place = :place {which} ORDER BY r.id DESC LIMIT :most"
+    orders = [order for (order,) in database.all(select, **values)][::-1]
+    runs = select_runs(database, "WHERE r.id IN (:orders) ORDER BY r.id", orders=orders)
+    ids = [run.id for run in runs]
+    steps, tools = select_steps(database, ids), select_tools(database, ids)
+    return [
+        RunProgress(order=order, run=run, steps=tuple(steps.get(run.id, ())), tools=tuple(tools.get(run.id, ())))
+        for order, run in zip(orders, runs, strict=True)
     ]
 
 

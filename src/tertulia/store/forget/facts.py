@@ -28,7 +28,7 @@ from tertulia.memory.values import (
 from tertulia.store import chats, cursors, decisions
 from tertulia.store.database import Database
 from tertulia.store.encoding import STRINGS, TASK, dumps
-from tertulia.store.fact_rows import SAID_IN_GROUP
+from tertulia.store.fact_rows import SAID_IN_GROUP, add_fact_changes
 from tertulia.store.forget import removal, retraction
 from tertulia.store.model_caches import drop_caches
 from tertulia.store.prompts import layer_contents
@@ -210,6 +210,7 @@ class Forgetting:
 def mark(database: Database, facts: Sequence[int], at: datetime) -> None:
     """Mark facts as forgotten: from now on they are in no read, and nothing that was said before teaches them."""
     people = {about for (about,) in database.all(_MARK, facts=facts, at=at.isoformat())}
+    add_fact_changes(database, facts, at=at)
     cursors.exclude_facts(database, facts)
     retraction.remove_summaries(database, people)
 

@@ -19,7 +19,7 @@ from tertulia.memory.forget import Key, Plan
 from tertulia.memory.values import FactRules
 from tertulia.messages import Author, Message, Quote, Reply
 from tertulia.run.chat_values import place_of_chat
-from tertulia.store import chats, decisions, file_garbage, message_rows, prompts, search_index, tasks
+from tertulia.store import chats, decisions, events, file_garbage, message_rows, prompts, search_index, tasks
 from tertulia.store.database import Database
 from tertulia.store.encoding import LEFT_OUT, MESSAGE, PLACE, QUOTE, REPLY, TASK, JsonType, clean, dumps
 from tertulia.store.forget import retraction
@@ -148,9 +148,10 @@ def _empty_replies(database: Database, keys: Sequence[Key], work: Work) -> None:
 
 def empty_replies(database: Database, rows: Sequence[int], why: str = REASON) -> None:
     """Empty replies; those that are not sent are dropped. One that is just being sent may still arrive."""
-    found = database.all("SELECT id, reply FROM outbox WHERE id IN (:rows)", rows=rows)
-    empty = [(row, Reply(place=REPLY.loads(reply).place, text="")) for row, reply in found]
+    found = database.all("SELECT id, place, reply FROM outbox WHERE id IN (:rows)", rows=rows)
+    empty = [(row, Reply(place=REPLY.loads(reply).place, text="")) for row, _, reply in found]
     database.many(_EMPTY_REPLY, [{"row": row, "reply": dumps(reply), "why": why} for row, reply in empty])
+    events.add_place_changes(database, {place for _, place, _ in found})
 
 
 _EMPTY_REPLY = """UPDATE outbox SET text = '', reply = :reply, turns = '[]', why = :why,
@@ -196,7 +197,8 @@ def remove_runs(database: Database, runs: Collection[str]) -> None:
     for table in ("records", "tool_runs"):
         database.run(f"DELETE FROM {table} WHERE run_id IN (:runs)", runs=runs)
     prompts.remove_prompts(database, list(runs), None)
-    database.run("UPDATE runs SET why = '', forgotten = 1 WHERE run_id IN (:runs)", runs=runs)
+    update = "UPDATE runs SET why = '', forgotten = 1 WHERE run_id IN (:runs) RETURNING place"
+    events.add_place_changes(database, {place for (place,) in database.all(update, runs=runs)})
 
 
 def _empty_forwards(database: Database, keys: Sequence[Key], work: Work) -> None:
