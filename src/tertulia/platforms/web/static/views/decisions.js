@@ -44,7 +44,7 @@ function Decisions({ place, first }) {
         <${Tabs} name="only" initial="all" current=${only} label=${t("decisions.why")} of=${Object.keys(FILTERS).map((name) => [name, t(`decisions.tab.${name}`)])} />`}>
         ${found.length ? html`
           <table class="rows decisions">
-            <thead><tr><th class="n">${t("places.when")}</th><th>${t("who")}</th><th>${t("message")}</th><th>${t("decisions.decided")}</th><th>${t("decisions.words")}</th></tr></thead>
+            <thead><tr><th class="when">${t("places.when")}</th><th>${t("who")}</th><th>${t("message")}</th><th>${t("decisions.decided")}</th><th>${t("decisions.words")}</th></tr></thead>
             <tbody>${[...found].reverse().map((one) => html`
               <tr class="row" key=${one.number}>
                 <td class="n muted when">${one.message.sent_at ? `${day(one.message.sent_at)}, ${clock(one.message.sent_at)}` : ""}</td>

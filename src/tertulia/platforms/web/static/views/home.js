@@ -94,7 +94,7 @@ export function Places({ rows }) {
         of=${Object.keys(FILTERS).map((name) => [name, t(`places.${name}`)])} />`}>
       ${found.length ? html`
         <table class="rows places">
-          <thead><tr><th>${t("place")}</th><th>${t("places.last")}</th><th class="n">${t("places.when")}</th>
+          <thead><tr><th>${t("place")}</th><th>${t("places.last")}</th><th class="when">${t("places.when")}</th>
             <th>${t("places.state")}</th><th class="n">${t("places.runs")}</th><th class="n">${t("places.cached")}</th>
             <th class="n">${t("places.today")}</th></tr></thead>
           <tbody>${found.map((row) => html`<${PlaceLine} key=${row.key} row=${row} />`)}</tbody>
@@ -122,8 +122,8 @@ export function RunLines({ rows }) {
   const widest = Math.max(...rows.map((row) => totalOf(row.size)), 1);
   return html`
     <table class="rows runs">
-      <thead class="hidden"><tr><th>${t("places.when")}</th><th>${t("place")}</th><th>${t("message")}</th><th>${t("request")}</th>
-        <th>${t("took")}</th><th>${t("cost")}</th></tr></thead>
+      <thead><tr><th class="when">${t("places.when")}</th><th>${t("place")}</th><th>${t("message")}</th><th>${t("request")}</th>
+        <th class="n">${t("took")}</th><th class="n">${t("cost")}</th></tr></thead>
       <tbody>${rows.map((row) => html`<${RunLine} key=${row.run.id} row=${row} widest=${widest} />`)}</tbody>
     </table>`;
 }

@@ -1,5 +1,5 @@
 // What did it know? What was in the prompt of a message and shares words with each of its sentences.
-import { address, clock, html, number, setQuery, short, t, textOf, to, useApi, useSignal } from "../core.js";
+import { address, clock, html, number, short, t, textOf, to, useApi, useSignal } from "../core.js";
 import { Act, Avatar, Card, Chip, Empty, Icon, Loaded, Name, Tabs } from "../parts.js";
 
 const GROUPS = ["fact", "message", "tool", "episode"];
@@ -11,7 +11,7 @@ export function KnownPage({ place, message }) {
 }
 
 function KnownView({ place, known, reload }) {
-  const { query } = useSignal(address);
+  const { path, query } = useSignal(address);
   const { sentences, evidence } = known;
   const at = Math.max(0, Math.min(sentences.length - 1, Number(query.sentence || 1) - 1));
   const only = query.show === "shared" ? "shared" : "all";
@@ -29,7 +29,7 @@ function KnownView({ place, known, reload }) {
               <div class="body">
                 <p class="meta"><${Name} author=${author} /><${Chip}>${t("agent")}<//>${sent && html`<time>${clock(sent)}</time>`}</p>
                 <p class="sentences" dir="auto">${sentences.length ? sentences.map((one, index) => html`
-                  <button key=${index} type="button" class="plain" aria-pressed=${index === at ? "true" : "false"} onClick=${() => setQuery({ sentence: index + 1 })}>${one}</button> `) : textOf(known.message.parts)}</p>
+                  <a key=${index} href=${to(path, { ...query, sentence: index + 1 })} aria-current=${index === at ? "true" : undefined}>${one}</a> `) : textOf(known.message.parts)}</p>
                 ${known.run_id && html`<p class="note"><a href=${to(`/run/${known.run_id}`)}>${t("run.named", { id: short(known.run_id) })}</a>, ${t("known.window", { n: known.window })}</p>`}
               </div>
             </article>

@@ -50,7 +50,7 @@ function Tasks({ rows }) {
       <${Heading} title=${t("nav.tasks")} note=${t("tasks.note", { n: pending })} />
       <${Card} title=${t("nav.tasks")} count=${rows.length} side=${field}>
         ${found.length ? html`<table class="rows tasks">
-          <thead><tr><th class="n">${t("tasks.due")}</th><th>${t("tasks.what")}</th><th>${t("place")}</th><th>${t("tasks.again")}</th><th>${t("places.state")}</th><th>${t("run")}</th></tr></thead>
+          <thead><tr><th class="when">${t("tasks.due")}</th><th>${t("tasks.what")}</th><th>${t("place")}</th><th>${t("tasks.again")}</th><th>${t("places.state")}</th><th>${t("run")}</th></tr></thead>
           <tbody>${found.map((task) => html`
             <tr class="row" key=${task.id}><td class="n muted when">${when(task.due_at)}</td>
               <td class="main cut" dir="auto">${taskWords(task)}<small>${named("task", task.kind)}${task.why ? `: ${task.why}` : ""}</small></td>

@@ -84,7 +84,7 @@ function Lanes({ facts, episodes, chosen, name }) {
       <div class="lanes">
         <div class="lane-row axis" aria-hidden="true"><span /><div class="lane">${days(start, now).map((one) => html`<span key=${one.at} style=${{ left: `${at(one.at)}%` }}>${one.words}</span>`)}<span class="now" style=${{ left: `${at(now)}%` }}>${t("ago.now")}</span></div></div>
         ${[...lanes].map(([key, rows]) => html`
-          <div class="lane-row" key=${key}><span class="label">${named("key", key)}</span><div class="lane">
+          <div class="lane-row" key=${key}><span class="label">${named("key", key.split(":")[0])}</span><div class="lane">
             ${rows.map((one) => { const { fact } = one; const [from, until] = [at(ms(since(fact))), at(ended(fact, facts) ?? now)]; const late = from > 62; return html`
               <button key=${fact.id} type="button" class="fact ${isCurrent(one) ? "holds" : "ended"} ${fact.id === chosen ? "chosen" : ""} ${late ? "late" : ""}" aria-pressed=${fact.id === chosen ? "true" : "false"}
                 style=${{ left: `${from}%`, width: `${Math.max(1.2, until - from)}%` }} onClick=${() => setQuery({ fact: fact.id })} title=${fact.text}><span dir="auto">${fact.text}</span></button>`; })}
@@ -119,7 +119,7 @@ function FactCard({ shown, reload }) {
     <${Card} title=${html`<span dir="auto">${fact.text}</span>`}>
       <dl class="details">
         <div><dt>${t("fact.holds")}</dt><dd>${t(isCurrent(shown) ? "fact.since" : "fact.until", { from: when(since(fact)), until: fact.held_until ? when(fact.held_until) : t("fact.newer") })}</dd></div>
-        <div><dt>${t("fact.kind")}</dt><dd>${fact.key ? named("key", fact.key) : t("memory.other")}</dd></div>
+        <div><dt>${t("fact.kind")}</dt><dd>${fact.key ? named("key", fact.key.split(":")[0]) : t("memory.other")}</dd></div>
         <div><dt>${t("fact.sure")}</dt><dd>${(fact.confidence ?? 1).toFixed(2)}${fact.hearsay ? `, ${t("fact.hearsay")}` : ""}</dd></div>
         <div><dt>${t("fact.visible")}</dt><dd>${t(`scope.${scope}`, { place: placeName(fact.place) })}</dd></div>
         <div><dt>${t("fact.id")}</dt><dd class="mono">${short(fact.id)}</dd></div>

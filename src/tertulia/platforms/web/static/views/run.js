@@ -50,7 +50,7 @@ function RunView({ shown, reload }) {
 function sentence({ row, steps, replies }, status) {
   const { run, message } = row;
   const who = message ? `${message.author.name}, ` : "";
-  const where = `${who}${placeName(run.place)}, ${when(run.began_at)}. `;
+  const where = `${who}${run.place.kind === "direct" ? named("kind", "direct") : placeName(run.place)}, ${when(run.began_at)}. `;
   if (status === "open") return where + t("run.still");
   const took = run.ended_at ? duration(seconds(run.began_at, run.ended_at)) : "";
   const tools = steps.reduce((sum, step) => sum + step.tool_runs.length, 0);

@@ -75,7 +75,7 @@ function Strip({ strip, widest, chosen, onChoose }) {
         ${isBreak && html`<span class="break ${isModel ? "warn" : "bad"}" style=${{ marginLeft: `${(100 * at * lengthOf(strip)) / widest}%` }}>${isModel ? size.cause : t("strata.broke", { layer: layerName(size.broken_by), cause: size.cause })}</span>`}
       </span>
       ${strip.status === "answered" ? html`<span role="cell" class="n">${number(lengthOf(strip))}</span>
-        <span role="cell" class="n ${isBreak ? "bad strong" : "muted"}">${spent.input ? share(spent.cached, spent.input) : "?"}</span><span role="cell" class="n">${spent.unpriced ? "?" : money(spent.money, 5)}</span>`
+        <span role="cell" class="n ${isBreak && !isModel ? "bad strong" : "muted"}">${spent.input ? share(spent.cached, spent.input) : "?"}</span><span role="cell" class="n">${spent.unpriced ? "?" : money(spent.money, 5)}</span>`
         : html`<span role="cell" class="n muted across">${t(`strata.${strip.status.replace(" ", "_")}`)}</span><span role="cell" /><span role="cell" />`}
     </div>`;
 }
