@@ -4,7 +4,7 @@ import os
 import re
 from urllib.parse import urlsplit
 
-_URL = re.compile(r"postgres(?:ql)?:/")
+_URL = re.compile(r"postgres(?:ql)?://")
 
 
 def is_url(store: str | os.PathLike[str]) -> bool:
@@ -12,17 +12,12 @@ def is_url(store: str | os.PathLike[str]) -> bool:
     return _URL.match(os.fspath(store)) is not None
 
 
-def url_of(store: str | os.PathLike[str]) -> str:
-    """Return the URL of a store; a `Path` had one slash of two."""
-    return re.sub(r"^(postgres(?:ql)?):/+", r"\1://", os.fspath(store))
-
-
 def masked(store: str | os.PathLike[str]) -> str:
     """Return a path, or a URL without user, password and options: for messages."""
     if not is_url(store):
         return os.fspath(store)
     try:
-        found = urlsplit(url_of(store))
+        found = urlsplit(os.fspath(store))
         port = f":{found.port}" if found.port else ""
         return f"postgresql://{found.hostname or 'localhost'}{port}{found.path}"
     except ValueError:

@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from tertulia.decisions import Decision
 from tertulia.engine.store_protocols import OutboxItem
-from tertulia.memory.values import Episode, Fact
+from tertulia.media.values import StoredFile
+from tertulia.memory.values import Episode, Fact, Subject, Summary, WantedTerm
 from tertulia.messages import Author, Message, Place, PlaceKey
 from tertulia.models.calls import PromptSize
 from tertulia.run.journal import Run, RunProgress, RunStatus, ToolRun
@@ -144,6 +145,41 @@ class SentSummary(Struct, frozen=True, kw_only=True):
     status: Literal["answered", "failed", "stopped", "under way"]
 
 
+class PersonSummary(Struct, frozen=True, kw_only=True):
+    """A person in numbers."""
+
+    person: Subject
+    names: tuple[str, ...]  # all that they went by, the newest first
+    messages: int
+    facts: int
+    last_at: datetime | None  # when they wrote last
+    blocked: bool
+
+
+class FactUse(Struct, frozen=True, kw_only=True):
+    """Where a fact comes from, and how often it was used."""
+
+    sources: tuple[NumberedMessage, ...]  # that can be seen
+    runs: int  # that were shown it
+
+
+class StoredMedia(Struct, frozen=True, kw_only=True):
+    """Media of a message, with their file, their description, or why they have none."""
+
+    unique_id: str
+    kind: str
+    message: NumberedMessage
+    file: StoredFile | None
+    description: str
+    failure: str
+
+
+class FoundMessage(NumberedMessage, frozen=True, kw_only=True):
+    """A message that a search found."""
+
+    matches: int  # of the terms that were searched for
+
+
 class DaySummary(Struct, frozen=True, kw_only=True):
     """What happened since the beginning of a day, and what there is."""
 
@@ -246,10 +282,62 @@ class InspectionStore(Protocol):
         """Return the tasks that wait only for their time, the next first."""
         ...
 
+    async def tasks_listed(self, *, most: int) -> Sequence[Task]:
+        """Return the newest tasks, the newest first."""
+        ...
+
+    async def outbox(self, *, most: int) -> Sequence[OutboxItem]:
+        """Return the replies that are not sent or dropped, then the newest others, each the newest first."""
+        ...
+
+    async def media(self, *, most: int) -> Sequence[StoredMedia]:
+        """Return the media of the newest messages that can be seen, the newest first."""
+        ...
+
+    async def search(self, wanted: Sequence[WantedTerm], *, most: int) -> Sequence[FoundMessage]:
+        """Return the indexed messages of all places with most of the terms, of equal ones the newest first."""
+        ...
+
+    async def containing(self, texts: Sequence[str], *, most: int) -> Sequence[FoundMessage]:
+        """Return messages that are not indexed and contain one of the texts, the newest first."""
+        ...
+
+    async def people(
+        self, *, person: Subject | None = None, place: Place | None = None, most: int
+    ) -> Sequence[PersonSummary]:
+        """Return the people who wrote last, or are known otherwise: all, one, or those of a place."""
+        ...
+
+    async def places_of(self, person: Subject) -> Sequence[Place]:
+        """Return the places where a person wrote lately."""
+        ...
+
+    async def names(self, author_ids: Sequence[str]) -> Mapping[tuple[str, str], str]:
+        """Return the newest names of people with these ids, by namespace and id."""
+        ...
+
     async def facts(self, fact_ids: Sequence[str]) -> Mapping[str, Fact]:
         """Return the facts with these ids."""
         ...
 
+    async def fact_uses(self, fact_ids: Sequence[str]) -> Mapping[str, FactUse]:
+        """Return the sources and uses of facts."""
+        ...
+
+    async def plan_forget_facts(self, fact_ids: Sequence[str]) -> Mapping[str, int]:
+        """Count what forgetting facts removes or hides at least: facts, messages that state them, summaries."""
+        ...
+
+    async def summaries(self, person: Subject) -> Sequence[Summary]:
+        """Return the summaries of a person."""
+        ...
+
     async def episodes(self, episode_ids: Sequence[str]) -> Mapping[str, Episode]:
         """Return the episodes with these ids."""
+        ...
+
+    async def newest_episodes(
+        self, *, person: Subject | None = None, place: Place | None = None, most: int
+    ) -> Sequence[Episode]:
+        """Return the newest episodes of a person or of a place, the newest first."""
         ...

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from msgspec import Struct
 
@@ -17,7 +17,7 @@ from tertulia.errors import InvalidValue, TertuliaError
 from tertulia.events import DurableEvent
 from tertulia.media.descriptions import DescriptionStore
 from tertulia.media.values import MediaStore
-from tertulia.memory.forget import Forgotten
+from tertulia.memory.forget import Forgotten, Plan
 from tertulia.memory.values import Cursors, Episodes, Fact, Facts, IndexReader, IndexWriter, Summaries, WindowPasts
 from tertulia.messages import Author, Message, Place, PlaceKey, Reply
 from tertulia.models.gemini.cache_values import CacheStore
@@ -500,6 +500,14 @@ class StoreProtocol(Protocol):
     def stop_requests(self) -> StopRequests: ...
 
     async def count_rows(self) -> dict[str, int]: ...
+
+    async def plan_forget(self, *, platform: str, author_id: str) -> Plan:
+        """Return the rows that forgetting a person would remove."""
+        ...
+
+    async def export_person(self, *, platform: str, author_id: str) -> dict[str, Any]:
+        """Return everything that is known of a person."""
+        ...
 
     async def forget(self, *, platform: str, author_id: str, at: datetime | None = None) -> Forgotten:
         """Remove a person from all rows and files; return what was removed, and whether the person was known."""

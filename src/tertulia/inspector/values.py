@@ -327,9 +327,9 @@ class EpisodeShown(Struct, frozen=True, kw_only=True):
     summary: str
     start: int
     stop: int
+    importance: float  # from 0 to 1
     started_at: datetime | None
-    people: tuple[str, ...]
-    hidden: bool = False
+    people: tuple[str, ...]  # their names
 
 
 class PersonShown(Struct, frozen=True, kw_only=True):
@@ -378,6 +378,7 @@ class ForgetPlan(Struct, frozen=True, kw_only=True):
 
     rows: dict[str, int]
     files: int
+    note: str = ""  # what cannot be counted before
 
 
 class UsagePage(Struct, frozen=True, kw_only=True):

@@ -247,6 +247,15 @@ def with_ids(database: Database, episode_ids: Sequence[str]) -> dict[str, Episod
     return {episode.id: episode for episode in _decode(database, rows)}
 
 
+def newest(database: Database, *, author: int | None, place: int | None, most: int) -> list[Episode]:
+    """Return the newest episodes of a person or of a place, the newest first; none with blocked people."""
+    of_person = "e.id IN (SELECT episode FROM episode_people WHERE author = :author)"
+    which = of_person if place is None else "e.place = :place"
+    select = f"""SELECT {_COLUMNS} FROM episodes e WHERE {which} AND e.stop > e.start AND NOT {_BLOCKED}
+        ORDER BY e.id DESC LIMIT :most"""
+    return _decode(database, database.all(select, author=author, place=place, most=most))
+
+
 def _decode(database: Database, rows: Sequence[Row]) -> list[Episode]:
     """Decode rows of `_COLUMNS`."""
     identities = IdentityCache()

@@ -26,19 +26,20 @@ from tertulia.engine.inspection import (
 )
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.errors import InvalidValue
-from tertulia.memory.values import Episode, Fact
 from tertulia.messages import Place, placeholder_of
 from tertulia.models.calls import PromptSize
 from tertulia.run.journal import Run, RunProgress, RunStatus, ToolRun
-from tertulia.store import decisions, episodes
+from tertulia.store import decisions
 from tertulia.store.database import Database, Row
 from tertulia.store.encoding import AUTHOR, PLACE, TASK, TURNS, parse_time, validate
-from tertulia.store.fact_rows import facts_with_ids, select_facts
+from tertulia.store.fact_rows import select_facts
 from tertulia.store.identities import IMPORTS, IdentityCache, conversation_start_column, find_place, read_place
+from tertulia.store.inspected_lists import InspectedLists
+from tertulia.store.inspected_memory import InspectedMemory
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages
 from tertulia.store.outbox import REPLY_COLUMNS, select_replies
 from tertulia.store.runs import select_runs, select_steps, select_tools
-from tertulia.store.threads import Repository, reading
+from tertulia.store.threads import reading
 from tertulia.tasks.task import Task
 
 _ALL = 2**62  # more messages than a place has
@@ -138,7 +139,7 @@ _TURNS = """SELECT m.message_id, t.turns FROM messages m JOIN turns t ON t.messa
 _MEASURED = 200  # runs whose seconds are read
 
 
-class SqlInspection(Repository):
+class SqlInspection(InspectedMemory, InspectedLists):
     """Implements `engine.inspection.InspectionStore`."""
 
     @reading
@@ -366,14 +367,6 @@ class SqlInspection(Repository):
     def due_tasks(self, database: Database, *, most: int) -> Sequence[Task]:
         select = "SELECT body FROM tasks WHERE status = 'pending' AND free = 1 ORDER BY due_at, id LIMIT :most"
         return [TASK.loads(body) for (body,) in database.all(select, most=most)]
-
-    @reading
-    def facts(self, database: Database, fact_ids: Sequence[str]) -> Mapping[str, Fact]:
-        return facts_with_ids(database, fact_ids)
-
-    @reading
-    def episodes(self, database: Database, episode_ids: Sequence[str]) -> Mapping[str, Episode]:
-        return episodes.with_ids(database, episode_ids)
 
 
 def _messages(database: Database, where: str, **values: Any) -> list[tuple[int, LoggedMessage]]:

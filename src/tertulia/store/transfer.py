@@ -1,20 +1,27 @@
 """Copies all rows of a store to another one, of the same driver or another: for backups and `tertulia db move`.
 
+A move copies the files of media too.
+
 Tables go in the order in which they are made, so that what rows refer to is there already. Rows go in the order of
 their keys, a page in one transaction: what a copy that was killed has done is what the target holds.
 """
 
+import os
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import cache
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from tertulia.errors import StoreBroken, StoreRefused
-from tertulia.store.database import Connection, Row
-from tertulia.store.sqlite.connection import connect
+from tertulia.errors import InvalidValue, StoreBroken, StoreRefused
+from tertulia.store.database import Connection, Row, insert_into
+from tertulia.store.media_folder import copy_folder, discard_copied, find_folder
+from tertulia.store.migrations import refuse_older
+from tertulia.store.sqlite import connection
+from tertulia.store.sqlite.lock import Lock
 from tertulia.store.sqlite.migrating import empty_store, migrate_file
+from tertulia.store_url import is_url, masked
 
 Progress = Callable[[int, int], None]  # rows done, and all
 
@@ -29,11 +36,6 @@ class Table(NamedTuple):
     name: str
     columns: tuple[str, ...]
     key: tuple[str, ...]
-
-    @property
-    def insert(self) -> str:
-        named = ", ".join(f":{column}" for column in self.columns)
-        return f"INSERT INTO {self.name} ({', '.join(self.columns)}) VALUES ({named})"
 
     def select(self, *, after: bool = False) -> str:
         """Return the select of all rows, or of those after `:k0`, `:k1`… in the order of the key."""
@@ -96,7 +98,9 @@ def copy_rows(source: Connection, target: Connection, progress: Progress = lambd
     for table in tables():
         for page in _pages(table, source, target):
             target.begin()
-            target.many(table.insert, [dict(zip(table.columns, row, strict=True)) for row in page])
+            target.many(
+                insert_into(table.name, *table.columns), [dict(zip(table.columns, row, strict=True)) for row in page]
+            )
             target.commit()
             done += len(page)
             progress(min(done, total), total)
@@ -107,7 +111,7 @@ def copy_rows(source: Connection, target: Connection, progress: Progress = lambd
 
 def copy_to_file(source: Connection, path: Path) -> None:
     """Copy all rows of one state into an empty file."""
-    with closing(connect(str(path))) as target:
+    with closing(connection.connect(str(path))) as target:
         migrate_file(target)
         copy_rows(source, target)
 
@@ -128,3 +132,78 @@ def _pages(table: Table, source: Connection, target: Connection) -> Iterator[lis
     rows_left = iter(source.each(table.select(after=bool(last)), **after))
     while page := list(islice(rows_left, _PAGE)):
         yield page
+
+
+class _Side(NamedTuple):
+    database: Connection
+    files: str  # the path beside which its files of media are, if no folder was named
+
+
+def move_store(source: str, target: str, progress: Progress = lambda done, total: None) -> int:
+    """Copy a store to an empty one, and compare all rows; return their number. No bot may have either open.
+
+    The source is not changed. A move that was killed goes on when it is run again.
+    """
+    named = masked(source) if is_url(source) else os.path.realpath(source)
+    if named == (masked(target) if is_url(target) else os.path.realpath(target)):
+        raise InvalidValue(f"{masked(source)} is both the source and the target")
+    with _opened(source, new=False) as old, _opened(target, new=True) as new:
+        try:
+            with _naming(old.database):
+                refuse_incomplete(old.database)
+            with _naming(new.database):
+                begin_move(new.database, named)
+            old.database.begin_reading()
+            copy_rows(old.database, new.database, progress)
+            new.database.begin_reading()
+            check_rows(old.database, new.database)
+            moved = count(new.database)
+            new.database.undo()
+            with closing(find_folder(old.database, old.files)) as folder:
+                discard_copied(new.database, new.files)
+                if folder.exists:
+                    copy_folder(new.database, Path(new.files), folder)
+            end_move(new.database)
+            return moved
+        except (*old.database.errors, *new.database.errors) as error:
+            side = new if isinstance(error, new.database.errors) else old
+            raise side.database.translate(error) from error
+        finally:
+            old.database.undo()
+            new.database.undo()
+
+
+@contextmanager
+def _naming(database: Connection) -> Iterator[None]:
+    """Name the store in an error."""
+    try:
+        yield
+    except StoreRefused as error:
+        raise StoreRefused(f"{database.describe()}: {error}") from error
+
+
+@contextmanager
+def _opened(store: str, *, new: bool) -> Iterator[_Side]:
+    """Open a store that nobody else may use meanwhile; a new one is made."""
+    if is_url(store):
+        from tertulia.store.postgres.opening import open_alone
+
+        with open_alone(store, new=new) as (database, files):
+            yield _Side(database, files)
+        return
+    path = os.path.realpath(store)
+    if not new and not os.path.isfile(path):
+        raise StoreRefused(f"the store {path}: it does not exist")
+    with connection.translate_errors(f"the store {path}"):
+        lock = Lock(path)
+    try:
+        with closing(connection.connect(path)) as file:
+            with connection.translate_errors(f"the store {path}"):
+                if new:
+                    connection.enable_wal(file)
+                    migrate_file(file)
+                else:
+                    refuse_older(file)
+            yield _Side(file, path)
+    finally:
+        lock.release()

@@ -20,7 +20,7 @@ from tertulia.memory.values import FactRules
 from tertulia.messages import Author, Message, Quote, Reply
 from tertulia.run.chat_values import place_of_chat
 from tertulia.store import chats, decisions, events, file_garbage, message_rows, prompts, search_index, tasks
-from tertulia.store.database import Database
+from tertulia.store.database import Database, insert_into, insert_row
 from tertulia.store.encoding import LEFT_OUT, MESSAGE, PLACE, QUOTE, REPLY, TASK, JsonType, clean, dumps
 from tertulia.store.forget import retraction
 from tertulia.store.identities import find_place, upsert_name
@@ -419,14 +419,11 @@ def hide_person(database: Database, plan: Plan, at: datetime) -> None:
     """
     person = {"platform": clean(plan.platform), "author_id": clean(plan.author_id)}
     if not database.one(_IS_HIDDEN, **person):
-        begin = "INSERT INTO forgets (platform, author_id, at, state) VALUES (:platform, :author_id, :at, 'removing')"
-        database.insert(begin, **person, at=utc(at).isoformat())
+        insert_row(database, "forgets", **person, at=utc(at).isoformat(), state="removing")
     drop_caches(database)
     if plan.author is None:
         return
-    block = (
-        "INSERT INTO blocked_authors (author, at) VALUES (:author, :at) ON CONFLICT (author) DO UPDATE SET until = NULL"
-    )
+    block = f"{insert_into('blocked_authors', 'author', 'at')} ON CONFLICT (author) DO UPDATE SET until = NULL"
     database.run(block, author=plan.author, at=utc(at).isoformat())
     newest = """SELECT max(m.id) FROM messages m JOIN names n ON n.id = m.name
         WHERE n.author = :author GROUP BY m.place"""

@@ -74,7 +74,7 @@ _FAULTS = {  # by codes of errors and their first two characters
         (Fault(Failure.AGAIN, *_BUSY), "lost 08 40 55P03 57P01 57P02 57P03"),
         (Fault(Failure.ANSWER, *_BUSY), "08007"),
         (Fault(Failure.TRANSACTION, *_BUSY), "57 53300"),
-        (Fault(Failure.TRANSACTION, StoreBusy), "taken"),
+        (Fault(Failure.TAKEN, StoreBroken, "another bot has it"), "taken"),
         (Fault(Failure.TRANSACTION, StoreFull, "there is no room left at the database"), "53"),
         (Fault(Failure.TRANSACTION, *_REFUSED), "25006 54 58"),
         (Fault(Failure.TRANSACTION, StoreBroken), "25 XX"),
@@ -381,7 +381,7 @@ class PostgresDatabase(Connection):
         if opening and self._writes:
             self._transaction = (found[1].get_value(0, 0) or b"").decode()
             if self.token and not found[1].get_value(0, 1):
-                raise TakenOver("another bot has taken the store over; nothing is written until the next start")
+                raise TakenOver(self.describe())
         return found[-1]
 
     def _without_prepared(self, results: list[pq.abc.PGresult]) -> list[pq.abc.PGresult]:

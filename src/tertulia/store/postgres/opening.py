@@ -98,5 +98,5 @@ def connect_reading(url: str) -> PostgresDatabase:
 
 def files_beside(url: str) -> Path:
     """Return the path beside which files of a store are kept on this machine where no folder was named."""
-    name = masked(url).removeprefix("postgresql://").replace("/", "-").replace(":", "-")
-    return user_data_path("tertulia") / name
+    host, _, database = masked(url).removeprefix("postgresql://").replace(":", "-").partition("/")
+    return user_data_path("tertulia") / host / database.replace("/", "-")
