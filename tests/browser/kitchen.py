@@ -210,10 +210,7 @@ async def a_kitchen(path: Path | str, *, end: datetime | None = None) -> AsyncIt
     platform.name, platform.me = "telegram", Author(id="42", name="Гряг", username="gryag_bot")
     async with AsyncExitStack() as opened:
         sim = await opened.enter_async_context(GeminiSim(behaviour=script))
-        models = [
-            await opened.enter_async_context(Thinking(name, clock, sim.url))
-            for name in (MODEL, NEXT)
-        ]
+        models = [await opened.enter_async_context(Thinking(name, clock, sim.url)) for name in (MODEL, NEXT)]
         store = await opened.enter_async_context(Store.open(path))
         engine = Engine(
             store,
@@ -263,8 +260,8 @@ async def _past(told: Told, end: datetime) -> None:
 
 
 async def _today(told: Told, end: datetime, sim: GeminiSim, platform: Files) -> None:
-    """The last day: tools, a reminder, a photo, a changed persona, a busy service, and a reply that may have arrived."""
-    say, post = told.teller.say, told.teller.post
+    """The last day: tools, a reminder, a photo, a changed persona, a busy service, a doubtful reply."""
+    say = told.teller.say
     start = max(end.replace(hour=0, minute=2), end - timedelta(hours=10))
 
     def at(share: float) -> datetime:
@@ -287,7 +284,7 @@ async def _today(told: Told, end: datetime, sim: GeminiSim, platform: Files) -> 
         "Борщ, деруни й вареники: 145 + 160 + 150 = 455 грн. Сатай пропускаємо: у ньому арахіс, а Maya на нього має "
         "алергію.", media=[photo], at=at(0.35))  # fmt: skip
     quote = Quote(message_id=asked.id, author=OLENA, parts=asked.parts)
-    await say(TARAS, "Гряже, а скільки з кожного, якщо ще медівник за 120?", calls("calculate", expression="(455+120)/3"),
+    await say(TARAS, "Гряже, а скільки з кожного, якщо ще медівник?", calls("calculate", expression="(455+120)/3"),
               "З медівником 575 грн, по 192 з кожного.", reply_to=quote, at=at(0.36))  # fmt: skip
     await say(MAYA, "Gryag, how much did the plumber take for the valve?", calls("calculate", expression="850/3"),
               "850, so 284 from each of you. Dinner comes on top: 455 without the satay, since you are allergic to "

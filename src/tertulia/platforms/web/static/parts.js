@@ -204,7 +204,7 @@ const Plan = ({ plan }) => html`
       <li key=${section}><b>${number(count)}</b> ${named("section", section)}</li>`)}
     ${plan.files > 0 && html`<li><b>${number(plan.files)}</b> ${t("section.files")}</li>`}
     ${!plan.files && !Object.values(plan.rows).some(Boolean) && html`<li>${t("plan.nothing")}</li>`}
-  </ul>`;
+  </ul>${plan.note && html`<p class="note">${plan.note}</p>`}`;
 
 export function Copy({ text, label, id }) {
   const [done, setDone] = useState(false);

@@ -57,6 +57,7 @@ function Group({ kind, rows, place, reload }) {
         <div class="buttons">
           ${one.message_id && html`<a class="button" href=${to(`/p/${one.place_key || place}`, { at: one.message_id })}>${t("open")}</a>`}
           ${kind === "fact" && html`<${Forget} id=${one.id} text=${one.text} after=${reload} />`}
+          ${kind === "message" && html`<${Act} label=${t("hide")} path=${`/places/${one.place_key || place}/messages/${encodeURIComponent(one.message_id || one.id)}/hide`} after=${reload} question=${t("hide.message")} />`}
           ${kind === "episode" && html`<${Act} label=${t("hide")} path=${`/episodes/${encodeURIComponent(one.id)}/hide`} after=${reload} question=${t("hide.episode")} />`}
         </div>
       </article>`)}`;

@@ -23,7 +23,7 @@ function Outbox({ rows, reload }) {
               <p dir="auto"><b>${placeName(item.reply.place)}</b> <span class="muted">${when(item.made_at)}</span> <${Chip} kind=${SEND_KIND[item.status]}>${t(`send.${item.status}`)}<//></p>
               <p class="words" dir="auto">${item.reply.text}</p>
               ${(item.why || item.status === "doubtful") && html`<p class="note">${item.why || t("outbox.doubtful")}</p>`}
-              ${attempts.length > 0 && html`<ul class="attempts">${attempts.map((one) => html`<li key=${one.number}>${t("span.try", { n: one.number })}, ${when(one.begun_at)}${one.ended_at ? `, ${duration(seconds(one.begun_at, one.ended_at))}` : ""}: ${one.outcome ? t(`send.${one.outcome}`) : t("span.open")}${one.why ? `, ${one.why}` : ""}</li>`)}</ul>`}
+              ${(attempts.length > 1 || item.status !== "sent") && html`<ul class="attempts">${attempts.map((one) => html`<li key=${one.number}>${t("span.try", { n: one.number })}, ${when(one.begun_at)}${one.ended_at ? `, ${duration(seconds(one.begun_at, one.ended_at))}` : ""}: ${one.outcome ? t(`send.${one.outcome}`) : t("span.open")}${one.why ? `, ${one.why}` : ""}</li>`)}</ul>`}
             </div>
             <div class="buttons">
               ${item.status === "doubtful" && html`<${Act} label=${t("outbox.send")} path=${`/outbox/${encodeURIComponent(item.id)}/send`} after=${reload} />
@@ -37,12 +37,14 @@ function Outbox({ rows, reload }) {
 
 export function TasksPage() {
   const shown = useApi("/tasks", { every: 10 });
-  return html`<${Loaded} of=${shown}>${(rows) => html`<${Tasks} rows=${rows} />`}<//>`;
+  return html`<${Loaded} of=${shown}>${(rows) => html`<${Tasks} rows=${[...rows].sort(byDue)} reload=${shown.reload} />`}<//>`;
 }
 
 const TASK_KIND = { pending: "accent", running: "accent", done: "ok", failed: "bad", cancelled: "" };
 
-function Tasks({ rows }) {
+const byDue = (a, b) => (a.due_at < b.due_at ? -1 : 1);
+
+function Tasks({ rows, reload }) {
   const [found, field] = useFilter(rows, (task) => `${taskWords(task)} ${task.kind} ${placeName(task.place)} ${task.status || "pending"} ${task.why || ""}`);
   const pending = rows.filter((task) => (task.status || "pending") === "pending").length;
   return html`
@@ -55,7 +57,8 @@ function Tasks({ rows }) {
             <tr class="row" key=${task.id}><td class="n muted when">${when(task.due_at)}</td>
               <td class="main cut" dir="auto">${taskWords(task)}<small>${named("task", task.kind)}${task.why ? `: ${task.why}` : ""}</small></td>
               <td class="cut where"><bdi>${placeName(task.place)}</bdi></td><td class="muted">${task.again?.words || ""}</td>
-              <td class="state"><${Chip} kind=${TASK_KIND[task.status || "pending"]}>${t(`task_status.${task.status || "pending"}`)}<//>${task.doubtful && html`<${Chip} kind="warn">${t("send.doubtful")}<//>`}</td>
+              <td class="state"><${Chip} kind=${TASK_KIND[task.status || "pending"]}>${t(`task_status.${task.status || "pending"}`)}<//>${task.doubtful && html`<${Chip} kind="warn">${t("send.doubtful")}<//>`}
+                ${(task.status || "pending") === "pending" && html`<${Act} label=${t("tasks.cancel")} kind="bad" path=${`/tasks/${encodeURIComponent(task.id)}/cancel`} question=${t("tasks.cancel_question")} after=${reload} />`}</td>
               <td class="mono">${(task.made_by || task.run) && html`<a href=${to(`/run/${task.made_by || task.run}`)}>${short(task.made_by || task.run)}</a>`}</td></tr>`)}</tbody>
         </table>` : html`<${Empty}>${t(rows.length ? "filter.none" : "tasks.none")}<//>`}
       <//>
@@ -106,7 +109,7 @@ function Usage({ page }) {
         <div key=${one} title=${`${one}: ${money(spent)}`}><i style=${{ height: `${Math.max(2, (100 * spent) / highest)}%` }} /><span class="n">${day(one)}</span></div>`)}</div><//>`}
       <${Card} title=${t("nav.usage")} count=${rows.length} side=${field}>
         ${found.length ? html`<table class="rows usage">
-          <thead><tr><th>${t("usage.day")}</th><th>${t("place")}</th><th>${t("who")}</th><th>${t("usage.model")}</th><th class="n">${t("usage.calls")}</th><th class="n">${t("usage.input")}</th><th class="n">${t("cached")}</th><th class="n">${t("usage.output")}</th><th class="n">${t("cost")}</th></tr></thead>
+          <thead><tr><th>${t("usage.day")}</th><th>${t("place")}</th><th>${t("who")}</th><th>${t("usage.model")}</th><th class="n">${t("usage.calls")}</th><th class="n">${t("usage.input")}</th><th class="n">${t("places.cached")}</th><th class="n">${t("usage.output")}</th><th class="n">${t("cost")}</th></tr></thead>
           <tbody>${[...found].reverse().map((row, at) => html`
             <tr class="row" key=${at}><td class="n muted when">${day(row.day)}</td><td class="cut where main"><bdi>${row.place ? placeName(row.place) : t("usage.removed")}</bdi></td><td class="cut"><bdi>${row.person?.name || ""}</bdi></td>
               <td class="text cut">${row.model}</td><td class="n">${number(row.calls)}</td><td class="n wide">${number(row.input)}</td><td class="n wide muted">${share(row.cached, row.input)}</td><td class="n wide">${number(row.output + row.thought)}</td><td class="n">${money(row.money)}</td></tr>`)}</tbody>

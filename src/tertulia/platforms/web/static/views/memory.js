@@ -20,7 +20,7 @@ function People({ rows }) {
 
 const PeopleLines = ({ rows }) => rows.length ? html`
   <table class="rows people">
-    <thead><tr><th>${t("who")}</th><th class="n">${t("place.messages")}</th><th class="n">${t("memory.facts")}</th><th class="n">${t("people.last")}</th><th>${t("places.state")}</th></tr></thead>
+    <thead><tr><th>${t("who")}</th><th class="n">${t("nav.messages")}</th><th class="n">${t("memory.facts")}</th><th class="when">${t("people.last")}</th><th>${t("places.state")}</th></tr></thead>
     <tbody>${rows.map((row) => html`
       <tr class="row" key=${row.key}>
         <td class="main person"><${Avatar} author=${row.person} /><span><a class="whole" href=${to(`/people/${row.key}`)}><bdi>${row.person.name || row.person.id}</bdi></a><small>${title(row.person.platform)} ${row.person.id}</small></span></td>
@@ -48,8 +48,8 @@ function Person({ shown, reload }) {
     <div class="page">
       <${Heading} avatar=${html`<${Avatar} large author=${row.person} />`} title=${name}
         note=${[`${title(row.person.platform)} ${row.person.id}`, also.length ? t("person.also", { names: also.join(", ") }) : "", t("person.holds", { n: holds.length }), facts.length > holds.length ? t("person.no_longer", { n: facts.length - holds.length }) : "", row.blocked ? t("people.blocked") : ""].filter(Boolean).join(". ")}
-        side=${html`<a class="button" href=${api(`/people/${row.key}/export`)} download>${t("person.export")}</a>`} />
-      <${Act} label=${t("person.forget", { name })} kind="bad" path=${`/people/${row.key}/forget`} plan=${`/people/${row.key}/plan`} question=${t("forget.person", { name })} confirm=${t("forget.person_yes", { name })} after=${reload} />
+        side=${html`<a class="button" href=${api(`/people/${row.key}/export`)} download>${t("person.export")}</a>
+          <${Act} label=${t("person.forget", { name })} kind="bad" path=${`/people/${row.key}/forget`} plan=${`/people/${row.key}/plan`} question=${t("forget.person", { name })} confirm=${t("forget.person_yes", { name })} after=${reload} />`} />
       <div class="columns">
         <div>
           <${Lanes} facts=${facts} episodes=${episodes} chosen=${chosen?.fact.id} name=${name} />
@@ -75,8 +75,10 @@ function Lanes({ facts, episodes, chosen, name }) {
   const width = (now - start) * 1.04;
   const at = (moment) => (100 * (moment - start)) / width;
   const lanes = new Map();
+  const several = new Set(facts.map((one) => one.fact.subject.id)).size > 1;
   for (const one of facts) {
-    const key = one.fact.key || t("memory.other");
+    const topic = one.fact.key ? named("key", one.fact.key.split(":")[0]) : t("memory.other");
+    const key = several ? `${one.fact.subject.name}: ${topic}` : topic;
     lanes.set(key, [...(lanes.get(key) || []), one]);
   }
   return html`
@@ -84,13 +86,13 @@ function Lanes({ facts, episodes, chosen, name }) {
       <div class="lanes">
         <div class="lane-row axis" aria-hidden="true"><span /><div class="lane">${days(start, now).map((one) => html`<span key=${one.at} style=${{ left: `${at(one.at)}%` }}>${one.words}</span>`)}<span class="now" style=${{ left: `${at(now)}%` }}>${t("ago.now")}</span></div></div>
         ${[...lanes].map(([key, rows]) => html`
-          <div class="lane-row" key=${key}><span class="label">${named("key", key.split(":")[0])}</span><div class="lane">
+          <div class="lane-row" key=${key}><span class="label">${key}</span><div class="lane">
             ${rows.map((one) => { const { fact } = one; const [from, until] = [at(ms(since(fact))), at(ended(fact, facts) ?? now)]; const late = from > 62; return html`
-              <button key=${fact.id} type="button" class="fact ${isCurrent(one) ? "holds" : "ended"} ${fact.id === chosen ? "chosen" : ""} ${late ? "late" : ""}" aria-pressed=${fact.id === chosen ? "true" : "false"}
+              <button key=${fact.id} type="button" class="fact ${isCurrent(one) ? "holds" : "ended"} ${fact.id === chosen ? "chosen" : ""} ${late ? "late" : ""} ${rows.length > 1 ? "over" : ""}" aria-pressed=${fact.id === chosen ? "true" : "false"}
                 style=${{ left: `${from}%`, width: `${Math.max(1.2, until - from)}%` }} onClick=${() => setQuery({ fact: fact.id })} title=${fact.text}><span dir="auto">${fact.text}</span></button>`; })}
             <i class="now" style=${{ left: `${at(now)}%` }} /></div></div>`)}
         ${episodes.length > 0 && html`<div class="lane-row"><span class="label">${t("memory.episodes")}</span><div class="lane low" role="img" aria-label=${t("memory.n_episodes", { n: episodes.length })}>
-          ${episodes.filter((one) => one.started_at).map((one) => html`<i key=${one.id} class="episode" style=${{ left: `${at(ms(one.started_at))}%` }} title=${one.topic} />`)}<i class="now" style=${{ left: `${at(now)}%` }} /></div></div>`}
+          ${episodes.filter((one) => one.started_at).map((one) => html`<i key=${one.id} class="episode" style=${{ left: `${at(ms(one.started_at))}%`, height: `${6 + 26 * one.importance}px` }} title=${one.topic} />`)}<i class="now" style=${{ left: `${at(now)}%` }} /></div></div>`}
       </div>
     <//>`;
 }
@@ -108,7 +110,7 @@ function days(start, now) {
   const found = [];
   const first = new Date(start);
   first.setHours(0, 0, 0, 0);
-  for (let at = first.getTime() + 86_400_000; at < now; at += step * 86_400_000) found.push({ at, words: day(at) });
+  for (let at = first.getTime() + 86_400_000; at < now - 0.12 * (now - start); at += step * 86_400_000) found.push({ at, words: day(at) });
   return found.length > 0 && count > 1 ? found : [{ at: start, words: `${day(start)}, ${clock(start)}` }];
 }
 
@@ -141,7 +143,8 @@ const Episodes = ({ rows, reload }) => html`
       <tr class="row" key=${one.id}><td class="n muted when">${one.started_at ? when(one.started_at) : ""}</td>
         <td class="main cut" dir="auto"><a href=${to(`/p/${one.place_key}`, { before: one.stop + 1 })}>${one.topic || t("memory.no_topic")}</a></td>
         <td class="text cut muted" dir="auto">${one.summary}</td>
-        <td class="state">${one.hidden ? t("hide.hidden") : html`<${Act} label=${t("hide")} path=${`/episodes/${encodeURIComponent(one.id)}/hide`} question=${t("hide.episode")} after=${reload} />`}</td></tr>`)}</tbody></table>`
+        <td class="n">${one.importance.toFixed(2)}</td>
+        <td class="state"><${Act} label=${t("hide")} path=${`/episodes/${encodeURIComponent(one.id)}/hide`} question=${t("hide.episode")} after=${reload} /></td></tr>`)}</tbody></table>`
       : html`<${Empty}>${t("memory.no_episodes")}<//>`}
   <//>`;
 

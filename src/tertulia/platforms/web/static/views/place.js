@@ -7,6 +7,7 @@ import { Act, Avatar, Chip, Empty, Icon, Loaded, MediaView, Money, Name, ToolChi
 import { ToDecide, taskWords } from "./home.js";
 
 const MOST = 400; // messages in the page
+const REOPENED = 3000; // milliseconds after which a stream that the server refused is opened again
 
 /** Messages by their numbers: nothing twice, nothing missing between the pages. */
 function joined(before, after) {
@@ -19,6 +20,7 @@ function joined(before, after) {
 function useMessages(key, start) {
   const [state, setState] = useState({ key, rows: [], page: null, error: null, atEnd: start === undefined });
   const [live, setLive] = useState(null);
+  const [opened, setOpened] = useState(0); // how often the stream was opened again
   const current = useRef(state);
   current.current = state;
   const change = (changes) => {
@@ -29,6 +31,7 @@ function useMessages(key, start) {
     try {
       const page = await ask(`/places/${key}`);
       change({ rows: joined(current.current.rows, page.messages).slice(-MOST), page, error: null, atEnd: true });
+      if (page.row.state !== "answering") setLive(null);
     } catch (error) {
       change({ error });
     }
@@ -58,8 +61,10 @@ function useMessages(key, start) {
   // Events only say that something changed: what is shown is read, by number, so nothing is lost or doubled.
   useEffect(() => {
     if (!state.page) return undefined;
-    const source = new EventSource(api(`/places/${key}/events?after=${state.page.event}`));
     let timer = 0;
+    const source = new EventSource(api(`/places/${key}/events?after=${state.page.event}`));
+    source.onerror = () => source.readyState === EventSource.CLOSED && (timer = setTimeout(() => setOpened((n) => n + 1), REOPENED));
+    source.onopen = () => opened && current.current.atEnd && newest();
     source.addEventListener("change", () => {
       clearTimeout(timer);
       timer = setTimeout(() => current.current.atEnd && newest(), 60);
@@ -70,7 +75,7 @@ function useMessages(key, start) {
       setLive((before) => (before?.run_id === id ? { ...before, text: before.text + text } : { run_id: id, text }));
     });
     return () => (clearTimeout(timer), source.close());
-  }, [key, Boolean(state.page)]);
+  }, [key, Boolean(state.page), opened]);
 
   return { ...state, live, earlier, newest };
 }
@@ -200,7 +205,7 @@ const Quote = ({ quote, place }) => html`
 function Side({ row }) {
   const shown = useSignal(home);
   const doubtful = (shown?.to_decide || []).filter((one) => one.place_key === row.key);
-  const tasks = useApi("/tasks").data?.filter((task) => samePlace(task.place, row.place) && (task.status || "pending") === "pending") || [];
+  const tasks = useApi("/tasks").data?.sort((a, b) => (a.due_at < b.due_at ? -1 : 1)).filter((task) => samePlace(task.place, row.place) && (task.status || "pending") === "pending") || [];
   const { today } = row;
   return html`
     <aside class="aside" aria-label=${t("place.about")}>

@@ -45,7 +45,7 @@ function Strata({ place, shown, query }) {
         ${strips.length ? html`
           <div class="strata" role="table" aria-label=${title}>
             <div class="strip head" role="row"><span role="columnheader" class="pick"><span class="hidden">${t("strata.choose")}</span></span><span role="columnheader">${t("request")}</span><span role="columnheader">${t("strata.layers")}</span>
-              <span role="columnheader" class="n">${t("strata.tokens")}</span><span role="columnheader" class="n">${t("cached")}</span><span role="columnheader" class="n">${t("cost")}</span></div>
+              <span role="columnheader" class="n">${t("strata.tokens")}</span><span role="columnheader" class="n">${t("places.cached")}</span><span role="columnheader" class="n">${t("cost")}</span></div>
             ${strips.map((strip) => html`<${Strip} key=${idOf(strip)} strip=${strip} widest=${widest} chosen=${[query.a, query.b].includes(idOf(strip))} onChoose=${() => choose(query, idOf(strip))} />`)}
           </div>
           ${strips.length === 1 && html`<${Empty}>${t("strata.one")}<//>`}` : html`<${Empty}>${t("strata.none")}<//>`}
