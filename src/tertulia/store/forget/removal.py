@@ -147,15 +147,21 @@ def _empty_replies(database: Database, keys: Sequence[Key], work: Work) -> None:
 
 
 def empty_replies(database: Database, rows: Sequence[int], why: str = REASON) -> None:
-    """Empty replies; those that are not sent are dropped. One that is just being sent may still arrive."""
+    """Empty replies and the errors of sending them; those that are not sent are dropped.
+
+    One that is just being sent may still arrive.
+    """
     found = database.all("SELECT id, place, reply FROM outbox WHERE id IN (:rows)", rows=rows)
     empty = [(row, Reply(place=REPLY.loads(reply).place, text="")) for row, _, reply in found]
     database.many(_EMPTY_REPLY, [{"row": row, "reply": dumps(reply), "why": why} for row, reply in empty])
+    database.run(_EMPTY_ATTEMPTS, rows=rows)
     events.add_place_changes(database, {place for _, place, _ in found})
 
 
 _EMPTY_REPLY = """UPDATE outbox SET text = '', reply = :reply, turns = '[]', why = :why,
     status = CASE WHEN status = 'sent' THEN 'sent' ELSE 'dropped' END WHERE id = :row"""
+_EMPTY_ATTEMPTS = """UPDATE delivery_attempts SET why = ''
+    WHERE outgoing_id IN (SELECT outgoing_id FROM outbox WHERE id IN (:rows))"""
 
 
 def _remove_turns(database: Database, keys: Sequence[Key], work: Work) -> None:
@@ -214,7 +220,7 @@ def _empty_answers(database: Database, keys: Sequence[Key], work: Work) -> None:
 
 def _outside(database: Database, rows: Sequence[int], plan: Plan) -> list[int]:
     """Return the messages that are not in a direct chat of the person, which goes as a whole."""
-    select = "SELECT id FROM messages WHERE id IN (:rows) AND place NOT IN (:direct)"
+    select = "SELECT id FROM messages WHERE id IN (:rows) AND place NOT IN (:direct) ORDER BY id"
     return [row for (row,) in database.all(select, rows=rows, direct=plan.direct)]
 
 
@@ -434,8 +440,7 @@ def hide_messages(database: Database, rows: Sequence[Any], at: datetime) -> None
     """Hide messages: what was read of them and is not stored yet is refused."""
     update = "UPDATE messages SET hidden = 1 WHERE id IN (:rows) AND hidden = 0 RETURNING id"
     hidden = [row for (row,) in database.all(update, rows=rows)]
-    for row in hidden:
-        insert_change(database, row, "removed", at, None)
+    insert_changes(database, hidden, "removed", at)
     search_index.unindex(database, hidden)
 
 

@@ -26,7 +26,7 @@ from tertulia.messages import Place
 from tertulia.store.database import Connection, Failure, Fault, Row, RowCache, translate
 from tertulia.store.identities import place_key
 from tertulia.store.postgres.statements import Parameters, definition, form, parameters
-from tertulia.store_url import masked
+from tertulia.store_url import is_postgres, masked
 
 BEGIN_READING = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _DEFAULTS: dict[str, str | int] = {  # what the URL does not say
@@ -120,9 +120,14 @@ class _Number(NumericBinaryLoader):
 def connection_text(url: str, **more: str) -> str:
     """Return a URL with what it does not say; raise `StoreRefused`, without its password, if it is no such URL."""
     try:
-        given = conninfo_to_dict(url)
+        given = conninfo_to_dict(url) if is_postgres(url) else None
     except psycopg.Error:
-        raise StoreRefused("store: it is no URL of PostgreSQL such as postgresql://user@host/database") from None
+        given = None
+    if given is None:
+        raise StoreRefused(
+            "store: it is no URL of PostgreSQL such as postgresql://user@host/database; in a password "
+            "/ ? # @ % are written %2F %3F %23 %40 %25"
+        )
     return make_conninfo("", **{**_DEFAULTS, **more, **cast("dict[str, Any]", given)})
 
 
@@ -230,7 +235,10 @@ class PostgresDatabase(Connection):
     def is_new(self) -> bool:
         ours, others = self.all(_TABLES)[0]
         if others and not ours:
-            raise StoreBroken("it is a database of another program")
+            raise StoreBroken(f"{self.describe()}: it is a database of another program")
+        encoding = self.all("SHOW server_encoding")[0][0]
+        if encoding != "UTF8":
+            raise StoreRefused(f"{self.describe()}: its encoding is {encoding}, which cannot hold every text, not UTF8")
         return not ours
 
     def begin_migration(self) -> None:
