@@ -77,7 +77,7 @@ def begin_move(target: Connection, source: str) -> None:
         return
     if count(target):
         raise StoreRefused("there is something in it; a store moves to an empty one")
-    target.begin_migration()
+    target.begin()
     target.define(f"CREATE TABLE {_MARK} (id INTEGER PRIMARY KEY CHECK (id = 1), source TEXT NOT NULL)")
     target.run(f"INSERT INTO {_MARK} (id, source) VALUES (1, :source)", source=source)
     target.commit()
@@ -85,7 +85,7 @@ def begin_move(target: Connection, source: str) -> None:
 
 def end_move(target: Connection) -> None:
     """Take the mark away."""
-    target.begin_migration()
+    target.begin()
     target.define(f"DROP TABLE {_MARK}")
     target.commit()
 

@@ -47,13 +47,12 @@ def refuse_older(database: Connection, migrations: Sequence[Migration] = MIGRATI
 
 
 def migrate(database: Connection, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-    """Run the steps that were not run yet; another process may do the same."""
+    """Run the steps that were not run yet, of a store that no other process has."""
     done = refuse_newer(database, migrations)
     for number, step in enumerate(migrations[done:], done + 1):
-        database.begin_migration()
+        database.begin()
         try:
-            if version(database) < number:
-                _run(database, number, step)
+            _run(database, number, step)
             database.commit()
         except BaseException:
             database.undo()
