@@ -39,6 +39,19 @@ class MessageDecided(_Durable, frozen=True, kw_only=True, tag="message decided")
     run_id: str | None = None  # the run that took it
 
 
+class MessagesChanged(_Durable, frozen=True, kw_only=True, tag="messages changed"):
+    """Stored messages changed: they were edited, deleted or hidden, or one of the agent's own was sent in parts."""
+
+    message_ids: tuple[str, ...]
+
+
+class PlaceChanged(_Durable, frozen=True, kw_only=True, tag="place changed"):
+    """What is stored of a place changed as a whole.
+
+    It was cleared, has moved, got the messages of another program, or lost what was forgotten.
+    """
+
+
 class RunStarted(_Durable, frozen=True, kw_only=True, tag="run started"):
     run_id: str
     message_id: str  # the target
@@ -115,6 +128,10 @@ class ReplyDropped(_Durable, frozen=True, kw_only=True, tag="reply dropped"):
 
 class FactsLearned(_Durable, frozen=True, kw_only=True, tag="facts learned"):
     fact_ids: tuple[str, ...]
+
+
+class FactsChanged(_Durable, frozen=True, kw_only=True, tag="facts changed"):
+    """Facts that were learned before in the place are superseded, merged again or removed."""
 
 
 class TaskPlanned(_Durable, frozen=True, kw_only=True, tag="task planned"):
@@ -201,6 +218,8 @@ class Missed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="missed"):
 DurableEvent = (
     MessageReceived
     | MessageDecided
+    | MessagesChanged
+    | PlaceChanged
     | RunStarted
     | PromptSent
     | FallbackTried
@@ -213,6 +232,7 @@ DurableEvent = (
     | ReplyRefused
     | ReplyDropped
     | FactsLearned
+    | FactsChanged
     | TaskPlanned
     | TaskDone
 )

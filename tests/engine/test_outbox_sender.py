@@ -19,7 +19,7 @@ from tertulia.parts import Media, Text
 from tertulia.platform import ALL_MEDIA, Capabilities, Delivery
 from tertulia.redaction import redact_keys
 from tertulia.store import Store
-from tertulia.store.forget.removal import empty_reply
+from tertulia.store.forget.removal import empty_replies
 from tertulia.tasks.task import Task
 from tertulia.testing import RecordedPlatform
 from tertulia.turns import model
@@ -382,7 +382,7 @@ async def test_what_was_forgotten_meanwhile_does_not_come_back_with_how_it_was_s
     class Forgetting(RecordedPlatform):
         async def send(self, delivery: Delivery) -> str:
             sent = await super().send(delivery)
-            await store.writer.run(lambda database: empty_reply(database, 1, delivery.reply, "forgotten"))
+            await store.writer.run(lambda database: empty_replies(database, [1], "forgotten"))
             return sent
 
     platform = Forgetting()

@@ -292,6 +292,17 @@ class Commands:
             return reply_with(lines.nothing_to_stop)
         return reply_with(lines.stopped if await self._stop_for(place, author) else lines.only_asker)
 
+    async def stop_answers(self, place: Place, *, before: datetime) -> bool:
+        """Stop the answers of a place that had begun before a moment; return whether there were any."""
+        runs = [run for run in await self._store.runs.unfinished(place) if run.began_at <= before]
+        is_open, is_gathered = any(run.status == "open" for run in runs), not runs and self._answered(place)
+        if is_open or is_gathered:
+            self._stop(place)
+        await retry_forever(
+            partial(self._store.outbox.drop_answers, [run.id for run in runs], why=STOPPED), sleep=self._sleep
+        )
+        return bool(runs or is_gathered)
+
     async def _stop_for(self, place: Place, author: Author | None) -> bool:
         """Stop the run of a place and drop the answers that wait there, each if an author may; return whether one was.
 

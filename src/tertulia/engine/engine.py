@@ -4,6 +4,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Self, assert_never
 
 from tertulia.context.gather import ContextOptions
@@ -15,6 +16,7 @@ from tertulia.engine.describers import Describe, models_of_describer
 from tertulia.engine.engine_parts import make_parts
 from tertulia.engine.limits import CurrentLimits, Limits
 from tertulia.engine.memory import Memory
+from tertulia.engine.orders import Order, OrderKind
 from tertulia.engine.place_worker import PlaceWorker, PlaceWorkers
 from tertulia.engine.platform_runner import (
     PlatformInbox,
@@ -28,6 +30,8 @@ from tertulia.engine.platform_runner import (
 from tertulia.engine.run_executor import as_models
 from tertulia.engine.store_protocols import OutboxItem, StoreProtocol
 from tertulia.engine.task_worker import TaskHandler
+from tertulia.engine.view import MOST, View, ViewUpdate
+from tertulia.engine.view_reader import ViewReader, view_updates
 from tertulia.errors import InvalidValue, TertuliaError, reason_of, seconds_to_wait
 from tertulia.events import Event, MemoryBehind, RunFailed
 from tertulia.media.values import MediaOptions
@@ -131,6 +135,11 @@ class Engine:
         )
         workers = parts.worker_parts(self, prompt_builder, executor, self._completion)
         self._places = PlaceWorkers(workers, aliases=parts.aliases, on_idle=self._on_place_idle)
+        self._orders = parts.order_worker(
+            stop=self._stop_before,
+            woken=lambda place: self._places.wake(place),
+            planned=self._task_worker.wake,
+        )
         self._task_loop: asyncio.Task[None] | None = None
         self._background = BackgroundTasks()
         self._applying = BackgroundTasks()  # updates, from their transaction until they are acted on
@@ -183,6 +192,7 @@ class Engine:
                     self._places.wake(place, runs=opened.get(place.key, ()))
             self._task_loop = asyncio.create_task(self._task_worker.run())
             self._commands.wake()
+            self._background.start(self._orders.run())
             self._background.start(self._parts.retention().run())
             self._background.start(self._parts.handle_removal(self._models_in_use()).run())
             for platform in self._parts.platforms.values():
@@ -223,6 +233,16 @@ class Engine:
             if given is not None:
                 _require_types(given, kind)
         return self._parts.events.read(place=place, run_id=run, after=after)
+
+    def view(self, place: Place, *, after: View | None = None, most: int = MOST) -> AsyncIterator[ViewUpdate]:
+        """Yield the conversation of a place as it stands, then with each event; *after* a view, only with each event.
+
+        A view has the newest *most* messages, runs, deliveries and facts, and the text that streams.
+        """
+        _require_types(place, Place)
+        place = self._parts.aliases.current(place)
+        reader = ViewReader(self._parts.store, place, most=most)
+        return view_updates(reader, lambda cursor: self._parts.events.read(place=place, after=cursor), after=after)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -323,6 +343,47 @@ class Engine:
         place = self._parts.aliases.current(place)
         for one in (place, *self._parts.aliases.former_places(place)):
             self._parts.store.stop_requests.request(one)
+
+    async def _stop_before(self, place: Place, moment: datetime) -> None:
+        """Stop the answer that was under way in a place at a moment, and drop what waits to be sent of it."""
+        if not await self._commands.stop_answers(self._parts.aliases.current(place), before=moment):
+            raise InvalidValue("nothing is being answered there")
+
+    async def give_order(
+        self, kind: OrderKind, subject: str = "", *, who: str, place: Place | None = None, service: str = ""
+    ) -> Order:
+        """Store an order, as the page does, and carry it out; return it as it ended: done, or refused with the reason.
+
+        *subject* is the id of what it is about; a message is named by its *place* too, a person by the *service*.
+        """
+        order = Order(
+            id=f"order-{secrets.token_hex(10)}",
+            kind=kind,
+            subject=subject,
+            place=place,
+            service=service,
+            who=who,
+            at=self._parts.now(),
+        )
+        _require_types(order, Order)
+        return await self._orders.give(order)
+
+    async def retry_run(self, run_id: str) -> None:
+        """Let the messages of a failed run be answered once more; raise `InvalidValue` where that cannot be."""
+        await self._ordered("retry run", run_id)
+
+    async def hide_message(self, place: Place, message_id: str) -> None:
+        """Hide a message, and what was learned from it alone, from all that models are shown from now on."""
+        await self._ordered("hide message", message_id, place=place)
+
+    async def hide_episode(self, episode_id: str) -> None:
+        """Hide an episode from all that models are shown from now on."""
+        await self._ordered("hide episode", episode_id)
+
+    async def _ordered(self, kind: OrderKind, subject: str, *, place: Place | None = None) -> None:
+        ended = await self.give_order(kind, subject, who="the program", place=place)
+        if ended.status == "refused":
+            raise InvalidValue(ended.why)
 
     async def clear(self, place: Place, *, asked_by: Author | None = None) -> None:
         """Start the conversation of a place over: earlier messages stay in the store but enter no prompt.

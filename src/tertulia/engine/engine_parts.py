@@ -1,7 +1,7 @@
 """Parts of an engine: how each is made of the others."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -29,6 +29,8 @@ from tertulia.engine.log_views import VisibleLog
 from tertulia.engine.long_replies import LongReplies
 from tertulia.engine.media_descriptions import MediaDescriber
 from tertulia.engine.memory import Memory
+from tertulia.engine.order_worker import OrderWorker
+from tertulia.engine.orders import Order, OrderKind
 from tertulia.engine.outbox_sender import OutboxSender
 from tertulia.engine.owner_commands import OwnerCommands
 from tertulia.engine.owner_settings import OwnerSettings
@@ -42,7 +44,7 @@ from tertulia.engine.run_executor import RunExecutor
 from tertulia.engine.spend_caps import SpendTracker
 from tertulia.engine.store_protocols import OutboxItem, StoreProtocol
 from tertulia.engine.task_worker import BuiltinTasks, TaskHandler, TaskWorker, block_kinds, block_lines
-from tertulia.errors import TertuliaError
+from tertulia.errors import InvalidValue, TertuliaError
 from tertulia.media.addresses import AddressFetcher
 from tertulia.media.amounts import MediaAmount
 from tertulia.media.attachments import Attachments
@@ -290,6 +292,38 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             store_media=self.context_media.add_files_to_result,
             sleep=self.sleep,
         )
+
+    def order_worker(
+        self,
+        *,
+        stop: Callable[[Place, datetime], Awaitable[None]],
+        woken: Callable[[Place], None],
+        planned: Callable[[], None],
+    ) -> OrderWorker:
+        store = self.store
+
+        async def stop_place(order: Order) -> None:
+            if order.place is None:
+                raise InvalidValue("the order names no place")
+            await stop(order.place, order.at)
+
+        async def forget_person(order: Order) -> None:
+            await store.forget(platform=order.service, author_id=order.subject, at=self.now())
+
+        async def done(order: Order) -> None:
+            if order.kind == "send reply":
+                waiting = await store.outbox.listed("waiting")
+                self.outbox_sender.enqueue(item for item in waiting if item.id == order.subject)
+            elif order.kind == "retry run" and (journal := await store.runs.journal(order.subject)):
+                woken(journal.run.place)
+            elif order.kind == "cancel task":
+                planned()
+
+        actions: Mapping[OrderKind, Callable[[Order], Awaitable[None]]] = {
+            "stop place": stop_place,
+            "forget person": forget_person,
+        }
+        return OrderWorker(store.orders, actions=actions, done=done, now=self.now)
 
     def retention(self) -> Retention:
         store = self.store

@@ -2,7 +2,8 @@
 
 Each reader has a queue. Durable events enter it in the order of their commits, before the waiter of the commit
 continues, so they are in order with the ephemeral ones. A full queue is emptied: its reader gets the number of
-ephemeral events that it missed, and reads the durable ones from the store.
+ephemeral events that it missed, and reads the durable ones from the store, up to the last one that was in the queue.
+Then it gets the answers that stream as they stood when the queue was emptied, and the queue goes on from there.
 """
 
 import asyncio
@@ -104,9 +105,12 @@ class EventStream:
                 if event is None:
                     return
                 if isinstance(event, Missed):
+                    lost, so_far = reader.take_lost(), self._answers_so_far(reader)
                     yield event
-                    async for stored in self._stored(reader, place):
+                    async for stored in self._stored(reader, place, until=lost):
                         yield stored
+                    for answer in so_far:
+                        yield answer
                 elif reader.is_new(event):
                     yield event
         finally:
@@ -119,11 +123,19 @@ class EventStream:
         )
         return [answer for answer in answers if reader.wants(answer)]
 
-    async def _stored(self, reader: "_Reader", place: Place | None) -> AsyncIterator[Event]:
-        while events := await self._events.read(after=reader.last, place=place, run_id=reader.run_id):
+    async def _stored(
+        self, reader: "_Reader", place: Place | None, *, until: str | None = None
+    ) -> AsyncIterator[Event]:
+        """Yield the stored events that a reader has not read, to the end or *until* the one with that cursor."""
+        while until != reader.last and until != "":
+            events = await self._events.read(after=reader.last, place=place, run_id=reader.run_id)
+            if not events:
+                return
             for event in events:
                 reader.note(event)
                 yield event
+                if event.cursor == until:
+                    return
 
     def _publish(self, events: Sequence[DurableEvent]) -> None:
         for event in events:
@@ -142,6 +154,7 @@ class _Reader:
         self._stored: dict[str, None] = {}  # cursors of the last events read from the store
         self._news = asyncio.Event()
         self._missed = 0
+        self._lost = ""  # the cursor of the last durable event among them
         self._ended = False
 
     def wants(self, event: Event) -> bool:
@@ -155,11 +168,18 @@ class _Reader:
         if self._missed or len(self._queue) >= MAX_QUEUE:
             lost = [*self._queue, event]
             self._queue.clear()
-            self._missed += sum(not getattr(one, "cursor", "") for one in lost)  # the durable ones are read again
+            cursors = [cursor for one in lost if (cursor := getattr(one, "cursor", ""))]
+            self._missed += len(lost) - len(cursors)  # the durable ones are read again
             self._missed = self._missed or 1
+            self._lost = cursors[-1] if cursors else self._lost
         else:
             self._queue.append(event)
         self._news.set()
+
+    def take_lost(self) -> str:
+        """Return the cursor of the last durable event that was missed; empty if there is none."""
+        lost, self._lost = self._lost, ""
+        return lost
 
     def end(self) -> None:
         self._ended = True

@@ -2,17 +2,19 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
-from typing import Protocol
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
 from tertulia.decisions import Decision
 from tertulia.engine.store_protocols import OutboxItem
-from tertulia.memory.values import Episode, Fact
+from tertulia.media.values import StoredFile
+from tertulia.memory.values import Episode, Fact, Subject, Summary, WantedTerm
 from tertulia.messages import Author, Message, Place, PlaceKey
 from tertulia.models.calls import PromptSize
-from tertulia.run.journal import Run, RunStatus, ToolRun
+from tertulia.run.journal import Run, RunProgress, RunStatus, ToolRun
 from tertulia.tasks.task import Task
+from tertulia.turns import Turn
 
 
 class Spent(Struct, frozen=True, kw_only=True):
@@ -73,6 +75,37 @@ class LoggedMessage(NumberedMessage, frozen=True, kw_only=True):
     delivery: OutboxItem | None = None  # by which it was sent
 
 
+class Named(Struct, frozen=True, kw_only=True):
+    """What of a conversation is read: some values by their ids, or everything."""
+
+    messages: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+    replies: tuple[str, ...] = ()
+    facts: bool = False
+    everything: bool = False
+
+
+class NumberedReply(Struct, frozen=True, kw_only=True):
+    """A reply with its place among all; later ones have greater numbers."""
+
+    order: int
+    item: OutboxItem
+
+
+class StoredConversation(Struct, frozen=True, kw_only=True):
+    """The newest of a place, or some of it, in one state of the store."""
+
+    cursor: str  # of the newest event of all places
+    event: int  # the number of the newest event of the place
+    count: int  # of all messages
+    beginning: int  # see `PlaceSettings.beginning`
+    messages: tuple[LoggedMessage, ...]  # without their deliveries
+    turns: Mapping[str, tuple[Turn, ...]]  # of the model, by the ids of the agent's own messages
+    runs: tuple[RunProgress, ...]
+    replies: tuple[NumberedReply, ...]  # without drafts
+    facts: tuple[Fact, ...] | None  # that were learned in the place; None: not read
+
+
 class PlaceSummary(Struct, frozen=True, kw_only=True):
     """A place in numbers."""
 
@@ -95,6 +128,56 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     spent: Spent
     layers: tuple[str, ...] = ()  # names
     size: PromptSize = PromptSize()
+
+
+class SentSummary(Struct, frozen=True, kw_only=True):
+    """A prompt that was sent, in numbers."""
+
+    run_id: str
+    step: int
+    at: datetime
+    model: str
+    target: NumberedMessage | None  # of its run
+    after: tuple[str, ...]  # names of the tools that ran since the step before
+    layers: tuple[str, ...]  # names
+    size: PromptSize
+    spent: Spent
+    status: Literal["answered", "failed", "stopped", "under way"]
+
+
+class PersonSummary(Struct, frozen=True, kw_only=True):
+    """A person in numbers."""
+
+    person: Subject
+    names: tuple[str, ...]  # all that they went by, the newest first
+    messages: int
+    facts: int
+    last_at: datetime | None  # when they wrote last
+    blocked: bool
+
+
+class FactUse(Struct, frozen=True, kw_only=True):
+    """Where a fact comes from, and how often it was used."""
+
+    sources: tuple[NumberedMessage, ...]  # that can be seen
+    runs: int  # that were shown it
+
+
+class StoredMedia(Struct, frozen=True, kw_only=True):
+    """Media of a message, with their file, their description, or why they have none."""
+
+    unique_id: str
+    kind: str
+    message: NumberedMessage
+    file: StoredFile | None
+    description: str
+    failure: str
+
+
+class FoundMessage(NumberedMessage, frozen=True, kw_only=True):
+    """A message that a search found."""
+
+    matches: int  # of the terms that were searched for
 
 
 class DaySummary(Struct, frozen=True, kw_only=True):
@@ -135,6 +218,10 @@ class InspectionStore(Protocol):
         """Return all places, or one, in the order in which they were first seen."""
         ...
 
+    async def conversation(self, place: Place, named: Named, *, most: int) -> StoredConversation:
+        """Return what is *named* of a place, with the messages of the replies; of everything the *most* newest."""
+        ...
+
     async def day(self, day: date) -> DaySummary: ...
 
     async def call_sums(self, since: datetime) -> Sequence[CallSum]:
@@ -169,6 +256,16 @@ class InspectionStore(Protocol):
         """Return the newest runs that began before another one, the newest first, as far as something is said."""
         ...
 
+    async def days(self, place: Place) -> Sequence[date]:
+        """Return the days on which runs of a place began whose prompts are stored, the newest first."""
+        ...
+
+    async def sent(
+        self, *, place: Place | None = None, day: date | None = None, runs: Sequence[str] | None = None, most: int
+    ) -> Sequence[SentSummary]:
+        """Return the newest prompts, the oldest first: of the runs of a place that began on a day, or of these runs."""
+        ...
+
     async def tools(self, runs: Sequence[str]) -> Mapping[str, Sequence[ToolRun]]:
         """Return the tool runs of runs."""
         ...
@@ -185,10 +282,62 @@ class InspectionStore(Protocol):
         """Return the tasks that wait only for their time, the next first."""
         ...
 
+    async def tasks_listed(self, *, most: int) -> Sequence[Task]:
+        """Return the newest tasks, the newest first."""
+        ...
+
+    async def outbox(self, *, most: int) -> Sequence[OutboxItem]:
+        """Return the replies that are not sent or dropped, then the newest others, each the newest first."""
+        ...
+
+    async def media(self, *, most: int) -> Sequence[StoredMedia]:
+        """Return the media of the newest messages that can be seen, the newest first."""
+        ...
+
+    async def search(self, wanted: Sequence[WantedTerm], *, most: int) -> Sequence[FoundMessage]:
+        """Return the indexed messages of all places with most of the terms, of equal ones the newest first."""
+        ...
+
+    async def containing(self, texts: Sequence[str], *, most: int) -> Sequence[FoundMessage]:
+        """Return messages that are not indexed and contain one of the texts, the newest first."""
+        ...
+
+    async def people(
+        self, *, person: Subject | None = None, place: Place | None = None, most: int
+    ) -> Sequence[PersonSummary]:
+        """Return the people who wrote last, or are known otherwise: all, one, or those of a place."""
+        ...
+
+    async def places_of(self, person: Subject) -> Sequence[Place]:
+        """Return the places where a person wrote lately."""
+        ...
+
+    async def names(self, author_ids: Sequence[str]) -> Mapping[tuple[str, str], str]:
+        """Return the newest names of people with these ids, by namespace and id."""
+        ...
+
     async def facts(self, fact_ids: Sequence[str]) -> Mapping[str, Fact]:
         """Return the facts with these ids."""
         ...
 
+    async def fact_uses(self, fact_ids: Sequence[str]) -> Mapping[str, FactUse]:
+        """Return the sources and uses of facts."""
+        ...
+
+    async def plan_forget_facts(self, fact_ids: Sequence[str]) -> Mapping[str, int]:
+        """Count what forgetting facts removes or hides at least: facts, messages that state them, summaries."""
+        ...
+
+    async def summaries(self, person: Subject) -> Sequence[Summary]:
+        """Return the summaries of a person."""
+        ...
+
     async def episodes(self, episode_ids: Sequence[str]) -> Mapping[str, Episode]:
         """Return the episodes with these ids."""
+        ...
+
+    async def newest_episodes(
+        self, *, person: Subject | None = None, place: Place | None = None, most: int
+    ) -> Sequence[Episode]:
+        """Return the newest episodes of a person or of a place, the newest first."""
         ...

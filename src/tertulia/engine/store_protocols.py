@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from msgspec import Struct
 
@@ -10,12 +10,14 @@ from tertulia.context.log import Log
 from tertulia.context.values import LeftOut, RecalledThing
 from tertulia.decisions import Decision
 from tertulia.engine.limits import UsageStore
+from tertulia.engine.orders import OrderStore
 from tertulia.engine.places import Ownership, StopRequests
 from tertulia.engine.rate_limit import RateLimitStore
 from tertulia.errors import InvalidValue, TertuliaError
 from tertulia.events import DurableEvent
 from tertulia.media.descriptions import DescriptionStore
 from tertulia.media.values import MediaStore
+from tertulia.memory.forget import Forgotten, Plan
 from tertulia.memory.values import Cursors, Episodes, Fact, Facts, IndexReader, IndexWriter, Summaries, WindowPasts
 from tertulia.messages import Author, Message, Place, PlaceKey, Reply
 from tertulia.models.gemini.cache_values import CacheStore
@@ -465,6 +467,8 @@ class StoreProtocol(Protocol):
     @property
     def owner_settings(self) -> OwnerSettingStore: ...
     @property
+    def orders(self) -> OrderStore: ...
+    @property
     def facts(self) -> FactStore: ...
     @property
     def proposals(self) -> ProposalStore: ...
@@ -496,6 +500,18 @@ class StoreProtocol(Protocol):
     def stop_requests(self) -> StopRequests: ...
 
     async def count_rows(self) -> dict[str, int]: ...
+
+    async def plan_forget(self, *, platform: str, author_id: str) -> Plan:
+        """Return the rows that forgetting a person would remove."""
+        ...
+
+    async def export_person(self, *, platform: str, author_id: str) -> dict[str, Any]:
+        """Return everything that is known of a person."""
+        ...
+
+    async def forget(self, *, platform: str, author_id: str, at: datetime | None = None) -> Forgotten:
+        """Remove a person from all rows and files; return what was removed, and whether the person was known."""
+        ...
 
     async def check(self) -> list[str]:
         """Check all rows and files; return the faults."""

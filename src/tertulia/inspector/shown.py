@@ -21,13 +21,15 @@ Blocked = Collection[tuple[str, str]]  # platforms and ids
 
 
 class Mask:
-    """Replaces the delimiter of a place in texts."""
+    """Replaces the delimiters of places in texts."""
 
-    def __init__(self, delimiter: str = "") -> None:
-        self._delimiter = delimiter
+    def __init__(self, *delimiters: str) -> None:
+        self._delimiters = tuple(filter(None, delimiters))
 
     def text(self, text: str) -> str:
-        return text.replace(self._delimiter, MASK) if self._delimiter else text
+        for delimiter in self._delimiters:
+            text = text.replace(delimiter, MASK)
+        return text
 
     def turn(self, turn: Turn) -> Turn:
         """Return a turn as it is shown."""
@@ -115,3 +117,24 @@ def words_in(parts: Iterable[Part]) -> str:
 def as_json(value: Any) -> str:
     """Return a value as JSON in one line."""
     return msgspec.json.encode(value).decode()
+
+
+def turn_text(turn: Turn) -> str:
+    """Return a turn as text: its role, then its parts."""
+    return f"{turn.role}: " + "\n".join(filter(None, map(part_text, turn.parts)))
+
+
+def part_text(part: Part) -> str:
+    """Return a part as text: `[call look {"seat":"3A"}]`."""
+    match part:
+        case Text():
+            return part.text
+        case Media():
+            return part.words
+        case ToolCall():
+            return f"[call {part.name} {as_json(part.args)}]"
+        case ToolResult():
+            return "\n".join([f"[result of {part.name} {as_json(part.value)}]", *(one.words for one in part.media)])
+        case Thought() | Opaque():
+            return f"[{type(part).__name__.lower()}]"
+    assert_never(part)

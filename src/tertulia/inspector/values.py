@@ -251,6 +251,7 @@ class Stratum(Struct, frozen=True, kw_only=True):
     size: PromptSize
     spent: Spent
     status: Literal["answered", "failed", "stopped", "under way"]
+    broke: bool = False  # whether something that mostly stays did not repeat; `size` says what and why
 
 
 class Strata(Struct, frozen=True, kw_only=True):
@@ -260,12 +261,13 @@ class Strata(Struct, frozen=True, kw_only=True):
     day: date
     strips: tuple[Stratum, ...]
     spent: Spent
-    breaks: int
+    breaks: int  # strips that broke
     days: tuple[date, ...]  # on which there are requests
 
 
 class LayerDifference(Struct, frozen=True, kw_only=True):
-    name: str
+    name: str  # of a layer, or `tools`
+    tokens: tuple[int, int]  # estimated, in both
     before: str
     after: str
 
@@ -284,7 +286,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
     kind: EvidenceKind
     id: str
     text: str
-    score: float | None
+    score: float | None  # of the search; of a fact how sure it is
     why: str
     shared: tuple[str, ...]  # words that it has in common with the sentence
     place_key: str | None = None
@@ -325,9 +327,9 @@ class EpisodeShown(Struct, frozen=True, kw_only=True):
     summary: str
     start: int
     stop: int
+    importance: float  # from 0 to 1
     started_at: datetime | None
-    people: tuple[str, ...]
-    hidden: bool = False
+    people: tuple[str, ...]  # their names
 
 
 class PersonShown(Struct, frozen=True, kw_only=True):
@@ -376,6 +378,7 @@ class ForgetPlan(Struct, frozen=True, kw_only=True):
 
     rows: dict[str, int]
     files: int
+    note: str = ""  # what cannot be counted before
 
 
 class UsagePage(Struct, frozen=True, kw_only=True):

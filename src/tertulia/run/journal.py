@@ -62,6 +62,27 @@ class FallbackStep(Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str = ""  # that was asked
 
 
+class StepProgress(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A step of a run, as far as it went."""
+
+    step: int
+    at: datetime  # when its prompt was sent
+    model: str = ""  # that was asked
+    tried: FallbackStep | None = None  # why it was asked, if the step before failed
+
+
+class RunProgress(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A run with its steps, without prompts and responses."""
+
+    order: int  # later runs have greater ones
+    run: Run
+    steps: tuple[StepProgress, ...] = ()  # none where its prompts were removed
+    tools: tuple[ToolRun, ...] = ()
+
+    def tool(self, step: int, number: int) -> ToolRun | None:
+        return next((one for one in self.tools if (one.step, one.number) == (step, number)), None)
+
+
 class SentPrompt(Struct, frozen=True, kw_only=True):
     """A prompt as it was sent in a step of a run."""
 

@@ -5,8 +5,9 @@ searched for the words of a person like a place where that person never was, and
 exchange that also names them.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import cast
 
 from tertulia.errors import InvalidValue
@@ -20,7 +21,7 @@ from tertulia.store.model_caches import drop_caches
 from tertulia.store.prompts import SqlPrompts
 from tertulia.store.threads import ConnectionThread, Repository, reading
 
-Holds = Callable[[str], bool]  # whether an exchange, as JSON, is to be removed
+Exchange = tuple[int, int, str]  # the numbers of its first entry and the next one, and its entries as lines of JSON
 
 
 class SqlChats(Repository):
@@ -119,36 +120,29 @@ def remove_exchanges(database: Database, name: str, ranges: Collection[tuple[int
 def read_texts(database: Database) -> list[str]:
     """Return the exchanges of all chats, each as JSON, with those that are open."""
     chats = read_chats(database)
-    ended = ["\n".join(entries) for _, _, exchanges in chats for entries in exchanges]
+    ended = [text for _, _, exchanges in chats for *_, text in exchanges]
     return ended + [exchange for _, exchange, _ in chats if exchange is not None]
 
 
-def remove_exchanges_stating(database: Database, states: Holds, at: datetime | None) -> None:
+def remove_exchanges_stating(database: Database, states: Callable[[str], bool], at: datetime | None) -> None:
     """Remove the exchanges that state what is forgotten."""
     for name, exchange, exchanges in read_chats(database):
-        removed = _remove_exchanges(database, name, exchanges, states)
-        if exchange is not None and (removed or states(exchange)):  # its prompt shows the removed exchanges
+        stating = [(start, stop) for start, stop, text in exchanges if states(text)]
+        if stating:
+            remove_exchanges(database, name, stating)
+        if exchange is not None and (stating or states(exchange)):  # its prompt shows the removed exchanges
             removal.remove_runs(database, [EXCHANGE.loads(exchange).run_id])
             database.cache.clear()
             end_exchange(database, name, at)
 
 
-def read_chats(database: Database) -> list[tuple[str, str | None, list[list[str]]]]:
-    """Return the name of each chat, its open exchange, and the others, each as the JSON of its entries."""
+def read_chats(database: Database) -> list[tuple[str, str | None, list[Exchange]]]:
+    """Return the name of each chat, its open exchange, and the others."""
     entries: dict[str, list[str]] = {}
     for name, entry in database.all("SELECT chat, entry FROM chat_entries ORDER BY chat, number"):
         entries.setdefault(name, []).append(entry)
     chats = database.all("SELECT name, exchange FROM chats ORDER BY name")
     return [(name, exchange, _exchanges(entries.get(name, ()))) for name, exchange in chats]
-
-
-def _remove_exchanges(database: Database, name: str, exchanges: list[list[str]], holds: Holds) -> int:
-    """Remove the exchanges of a chat for which *holds* is true; return their number."""
-    remaining = [entries for entries in exchanges if not holds("\n".join(entries))]
-    if len(remaining) < len(exchanges):
-        _replace_entries(database, name, 0, [entry for entries in remaining for entry in entries])
-        database.run("UPDATE chats SET edition = edition + 1 WHERE name = :name", name=name)
-    return len(exchanges) - len(remaining)
 
 
 def end_exchange(database: Database, name: str, at: datetime | None) -> None:
@@ -160,14 +154,9 @@ def end_exchange(database: Database, name: str, at: datetime | None) -> None:
         database.run(update, at=format_time(at), run_id=EXCHANGE.loads(found[0]).run_id)
 
 
-def _exchanges(entries: Iterable[str]) -> list[list[str]]:
-    """Group the entries of a chat, as JSON, by exchange."""
-    exchanges: list[list[str]] = []
-    for entry in entries:
-        if not exchanges or _begins(ENTRY.loads(entry)):
-            exchanges.append([])
-        exchanges[-1].append(entry)
-    return exchanges
+def _exchanges(entries: Sequence[str]) -> list[Exchange]:
+    starts = [number for number, entry in enumerate(entries) if not number or _begins(ENTRY.loads(entry))]
+    return [(start, stop, "\n".join(entries[start:stop])) for start, stop in pairwise([*starts, len(entries)])]
 
 
 def _begins(entry: HistoryEntry) -> bool:

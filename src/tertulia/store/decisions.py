@@ -69,8 +69,8 @@ def claim(database: Database, run: Run, message_ids: Iterable[str], at: datetime
     return made
 
 
-def release(database: Database, run_id: str) -> None:
-    """Let the messages of a run that is withdrawn wait again, since they were received."""
+def release(database: Database, run_id: str) -> int:
+    """Let the messages of a run wait again, since they were received; return how many do."""
     ((place, taken),) = database.all("SELECT place, message_ids FROM runs WHERE run_id = :run_id", run_id=run_id)
     update = """UPDATE decisions SET reason = 'waiting', address = NULL, run_id = NULL,
             at = (SELECT received_at FROM messages WHERE id = message)
@@ -79,6 +79,7 @@ def release(database: Database, run_id: str) -> None:
         ) RETURNING message"""
     changed = database.all(update, run_id=run_id, place=place, taken=STRINGS.loads(taken))
     _publish(database, "waiting", changed, None)
+    return len(changed)
 
 
 def end_waiting(database: Database, messages: Iterable[int], reason: Reason, at: datetime | None) -> None:

@@ -38,7 +38,8 @@ _BLOCKED = """EXISTS (SELECT 1 FROM episode_people w JOIN blocked_authors b ON b
 # Episodes of the same kind of chat, direct or not, without blocked people; of too many the newest.
 _SELECT = f"""SELECT {_COLUMNS}
     FROM episodes e JOIN titles t ON t.id = e.title JOIN places p ON p.id = e.place
-    WHERE {{where}} AND t.direct = :direct AND e.stop > e.start AND NOT {_BLOCKED} ORDER BY e.id DESC LIMIT :most"""
+    WHERE {{where}} AND e.hidden = 0 AND t.direct = :direct AND e.stop > e.start AND NOT {_BLOCKED}
+    ORDER BY e.id DESC LIMIT :most"""
 
 # The places with messages that are in no episode, or with episodes of somebody who is blocked now.
 _PLACES = f"""SELECT t.body FROM places p LEFT JOIN reading_cursors l ON l.place = p.id
@@ -189,6 +190,17 @@ def remove_without(database: Database, author: int) -> None:
     database.run("DELETE FROM window_pasts WHERE id IN (:gone)", gone=gone)
 
 
+def hide(database: Database, episode_id: str) -> bool:
+    """Hide an episode from all that models are shown, with the summaries it may be in; return whether there is one."""
+    found = database.all(
+        "UPDATE episodes SET hidden = 1 WHERE episode_id = :episode_id RETURNING place, start",
+        episode_id=clean(episode_id),
+    )
+    for place, start in found:
+        database.run("DELETE FROM window_pasts WHERE place = :place AND start > :start", place=place, start=start)
+    return bool(found)
+
+
 def earliest_visible(database: Database, place: int) -> int:
     """Return the first number that episodes may begin with: earlier messages were forgotten or cleared."""
     select = """SELECT p.beginning, coalesce(max(e.start), 0) FROM places p
@@ -233,6 +245,15 @@ def with_ids(database: Database, episode_ids: Sequence[str]) -> dict[str, Episod
     select = f"SELECT {_COLUMNS} FROM episodes e WHERE e.episode_id IN (:ids) AND e.stop > e.start AND NOT {_BLOCKED}"
     rows = database.all(select, ids=[clean(one) for one in episode_ids])
     return {episode.id: episode for episode in _decode(database, rows)}
+
+
+def newest(database: Database, *, author: int | None, place: int | None, most: int) -> list[Episode]:
+    """Return the newest episodes of a person or of a place, the newest first; none with blocked people."""
+    of_person = "e.id IN (SELECT episode FROM episode_people WHERE author = :author)"
+    which = of_person if place is None else "e.place = :place"
+    select = f"""SELECT {_COLUMNS} FROM episodes e WHERE {which} AND e.stop > e.start AND NOT {_BLOCKED}
+        ORDER BY e.id DESC LIMIT :most"""
+    return _decode(database, database.all(select, author=author, place=place, most=most))
 
 
 def _decode(database: Database, rows: Sequence[Row]) -> list[Episode]:

@@ -4,7 +4,7 @@ The table has no index but its sequence, which is the cursor. So an event is app
 its place is, and a commit for many places writes one page of events. An index by place cost a page for each place.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tertulia.errors import InvalidValue, TertuliaError
-from tertulia.events import DurableEvent
+from tertulia.events import DurableEvent, PlaceChanged
 from tertulia.messages import Place
 from tertulia.store.database import Database
 from tertulia.store.encoding import ANY, PLACE, dumps, format_time
@@ -97,6 +97,14 @@ def add(
         if row % CLEANUP_INTERVAL == 0:
             database.run("DELETE FROM place_events WHERE id <= :last", last=row - MAX_EVENTS)
         database.events.append(replace(event, at=at, number=following, cursor=str(row)))
+
+
+def add_place_changes(database: Database, places: Iterable[int], *, at: datetime | None = None) -> None:
+    """Store that what is stored of places, by their rows, changed as a whole."""
+    select = """SELECT t.body FROM places p JOIN titles t ON t.id = (SELECT max(id) FROM titles WHERE place = p.id)
+        WHERE p.id IN (:places) ORDER BY p.id"""
+    for (place,) in database.all(select, places=list(places)):
+        add(database, PlaceChanged(place=PLACE.loads(place)), at=at)
 
 
 def _count(database: Database, place: Place, more: int) -> tuple[int, int]:

@@ -1,11 +1,14 @@
 """Rows of facts, and the SQL conditions that say who may see them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
+from tertulia.events import FactsChanged
 from tertulia.memory.values import Fact, FactRules, Subject
+from tertulia.store import events
 from tertulia.store.database import Database, Row, upsert_into
-from tertulia.store.encoding import Columns, clean, validate
+from tertulia.store.encoding import PLACE, Columns, clean, validate
 from tertulia.store.identities import IdentityCache, find_author, upsert_author, upsert_place, upsert_title
 
 SOURCES = """fact_sources c JOIN messages m ON m.place = c.place AND m.message_id = c.message_id
@@ -97,6 +100,20 @@ def facts_with_ids(database: Database, fact_ids: Iterable[str]) -> dict[str, Fac
     """Return the stored facts with these ids, by id."""
     found = select_facts(database, "f.fact_id IN (:fact_ids)", fact_ids=[clean(one) for one in fact_ids])
     return {fact.id: fact for fact in found}
+
+
+def rows_of_facts(database: Database, fact_ids: Collection[str]) -> list[int]:
+    """Return the rows of facts by their ids."""
+    select = "SELECT id FROM facts WHERE fact_id IN (:fact_ids) ORDER BY id"
+    return [row for (row,) in database.all(select, fact_ids=list(fact_ids))] if fact_ids else []
+
+
+def add_fact_changes(database: Database, facts: Collection[int], *, at: datetime | None = None) -> None:
+    """Store that facts, by their rows, have changed or are removed, with an event for each place."""
+    select = """SELECT t.body FROM titles t WHERE t.id IN (
+        SELECT (SELECT max(id) FROM titles WHERE place = f.place) FROM facts f WHERE f.id IN (:facts)) ORDER BY t.id"""
+    for (place,) in database.all(select, facts=list(facts)) if facts else ():
+        events.add(database, FactsChanged(place=PLACE.loads(place)), at=at)
 
 
 def upsert_facts(database: Database, facts: Sequence[Fact], rules: FactRules) -> None:

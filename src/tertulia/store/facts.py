@@ -17,13 +17,15 @@ from tertulia.memory.values import Fact, FactRules, Scope, Subject, Summary, Unr
 from tertulia.messages import Message, Place
 from tertulia.store import cursors, episodes, events
 from tertulia.store.database import Database, upsert_row
-from tertulia.store.encoding import Columns, clean, validate_id
+from tertulia.store.encoding import PLACE, Columns, clean, validate_id
 from tertulia.store.fact_rows import (
     ALL_SOURCES_BLOCKED,
     SOURCES,
     VISIBLE,
+    add_fact_changes,
     facts_with_ids,
     find_subject,
+    rows_of_facts,
     select_facts,
     upsert_facts,
 )
@@ -55,6 +57,11 @@ _EVIDENCE = """SELECT m.message_id, m.id, n.author, m.role FROM messages m JOIN 
         AND n.author NOT IN (SELECT author FROM blocked_authors)"""
 
 _STORED = Columns(Summary, "text facts digest made_at")
+
+# The summaries of a person, each with its place.
+_SUMMARIES = f"""SELECT t.body, {_STORED.of("s")} FROM summaries s
+    JOIN titles t ON t.id = (SELECT max(id) FROM titles WHERE place = s.place)
+    WHERE s.about = :about AND s.about NOT IN (SELECT author FROM blocked_authors) ORDER BY s.id"""
 
 # The summary of a person in a place, unless a fact has ceased to hold since, or one of its sources was blocked.
 _SUMMARY = f"""SELECT {_STORED} FROM summaries s
@@ -144,7 +151,7 @@ class SqlFacts(Repository):
 
     async def forget(self, fact_ids: Sequence[str], *, at: datetime | None = None) -> int:
         now = utc(at or datetime.now(UTC))
-        count = await self._writer.run(lambda database: _forget(database, fact_ids, now))
+        count = await self._writer.run(lambda database: forget(database, fact_ids, now))
         await self.resume_forgetting()
         return count
 
@@ -194,9 +201,8 @@ class SqlFacts(Repository):
         )
 
 
-def _forget(database: Database, fact_ids: Iterable[str], at: datetime) -> int:
-    same = [row for (row,) in database.all(_SAME, fact_ids=list(map(clean, fact_ids)))]
-    facts = retraction.with_superseded(database, same)
+def forget(database: Database, fact_ids: Iterable[str], at: datetime) -> int:
+    facts = retraction.with_superseded(database, same_facts(database, fact_ids))
     mark(database, facts, at)
     return len(facts)
 
@@ -227,6 +233,7 @@ def learn_about(database: Database, facts: Sequence[Fact], rules: FactRules) -> 
     merged = rules.merge_facts(known.values(), [fact for fact in facts if fact.id not in others])
     changed = [fact for fact in merged if known.get(fact.id) != fact]
     upsert_facts(database, changed, rules)
+    add_fact_changes(database, rows_of_facts(database, [fact.id for fact in changed if fact.id in known]))
     if any(fact.superseded_by and fact.id in known for fact in changed):
         retraction.remove_summaries(database, [about] if about else [])
     here: dict[int, list[Fact]] = {place: [] for place in places}
@@ -234,7 +241,7 @@ def learn_about(database: Database, facts: Sequence[Fact], rules: FactRules) -> 
         here.setdefault(upsert_place(database, fact.place), []).append(fact)
     dropped = [fact.id for place in places for fact in rules.facts_to_drop(here[place])]
     if dropped:
-        rows = [row for (row,) in database.all("SELECT id FROM facts WHERE fact_id IN (:ids)", ids=dropped)]
+        rows = rows_of_facts(database, dropped)
         retraction.remove(database, retraction.with_superseded(database, rows), rules)
     now = facts_with_ids(database, [fact.id for fact in changed])
     return [now[fact.id] for fact in changed if fact.id in now]
@@ -388,3 +395,14 @@ class SqlProposals(Repository):
 
 def _proposed(database: Database, run_id: str) -> list[Fact]:
     return select_facts(database, "f.id IN (SELECT fact FROM proposals WHERE run_id = :run_id)", run_id=run_id)
+
+
+def same_facts(database: Database, fact_ids: Iterable[str]) -> list[int]:
+    """Return the rows of facts, and of those about the same people that say the same."""
+    return [row for (row,) in database.all(_SAME, fact_ids=[clean(one) for one in fact_ids])]
+
+
+def summaries_of(database: Database, person: Subject) -> list[Summary]:
+    """Return the summaries of a person, one for each place; none of a blocked one."""
+    rows = database.all(_SUMMARIES, about=find_subject(database, person))
+    return [_STORED.decode(row, subject=person, place=PLACE.loads(place)) for place, *row in rows]

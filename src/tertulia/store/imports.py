@@ -18,7 +18,7 @@ from tertulia.formats.imported import EXPORT_ID, ImportedMessage, Remembered
 from tertulia.memory.values import FactRules
 from tertulia.messages import Message, Place, PlaceKey
 from tertulia.platform import Received
-from tertulia.store import places
+from tertulia.store import events, places
 from tertulia.store.cursors import read_cursor, set_cursor
 from tertulia.store.database import Database, Row
 from tertulia.store.encoding import clean, dumps, format_time, parse_time
@@ -133,6 +133,7 @@ class _Target:
             return
         all_read = read_cursor(database, self.place) == self.before
         _count(database, self.row, self.place, self.count)
+        events.add_place_changes(database, [self.row])
         if all_read:
             set_cursor(database, self.place, self.count)
 
@@ -230,6 +231,7 @@ def _finish(database: Database, place: Place, learn: bool) -> None:
     staging, _ = _find_staging(database, row)
     if staging is not None:
         _count(database, row, place, _merge(database, row, staging))
+        events.add_place_changes(database, [row])
     if learn:
         set_cursor(database, current_place(database, place), 0)
 

@@ -5,8 +5,8 @@ rows of a place is counted in an index alone.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, date, datetime
-from typing import Any
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
@@ -15,25 +15,31 @@ from tertulia.engine.inspection import (
     CallTime,
     DaySummary,
     LoggedMessage,
+    Named,
+    NumberedReply,
     PlaceSummary,
     RunSummary,
+    SentSummary,
     Spent,
+    StoredConversation,
     UpdateCount,
 )
 from tertulia.engine.store_protocols import OutboxItem
-from tertulia.memory.values import Episode, Fact
+from tertulia.errors import InvalidValue
 from tertulia.messages import Place, placeholder_of
 from tertulia.models.calls import PromptSize
-from tertulia.run.journal import Run, RunStatus, ToolRun
-from tertulia.store import decisions, episodes
+from tertulia.run.journal import Run, RunProgress, RunStatus, ToolRun
+from tertulia.store import decisions
 from tertulia.store.database import Database, Row
-from tertulia.store.encoding import AUTHOR, PLACE, TASK, parse_time, validate
-from tertulia.store.fact_rows import facts_with_ids
-from tertulia.store.identities import IMPORTS, IdentityCache, find_place
+from tertulia.store.encoding import AUTHOR, PLACE, TASK, TURNS, parse_time, validate
+from tertulia.store.fact_rows import select_facts
+from tertulia.store.identities import IMPORTS, IdentityCache, conversation_start_column, find_place, read_place
+from tertulia.store.inspected_lists import InspectedLists
+from tertulia.store.inspected_memory import InspectedMemory
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages
-from tertulia.store.outbox import select_replies
-from tertulia.store.runs import select_runs, select_tools
-from tertulia.store.threads import Repository, reading
+from tertulia.store.outbox import REPLY_COLUMNS, select_replies
+from tertulia.store.runs import select_runs, select_steps, select_tools
+from tertulia.store.threads import reading
 from tertulia.tasks.task import Task
 
 _ALL = 2**62  # more messages than a place has
@@ -78,6 +84,29 @@ _LAST_PROMPTS = """SELECT p.run_id, p.tool_tokens, p.stable, p.broken_by, p.caus
     WHERE p.id IN (SELECT max(id) FROM prompts WHERE run_id IN (:runs) GROUP BY run_id)
     ORDER BY p.run_id, pl.position"""
 
+# The days on which runs of a place began that have prompts.
+_DAYS = """SELECT DISTINCT substr(r.began_at, 1, 10) FROM runs r
+    WHERE r.place = :place AND EXISTS (SELECT 1 FROM prompts p WHERE p.run_id = r.run_id) ORDER BY 1 DESC"""
+
+# Prompts of some runs, the newest first; of the tries of a step the last. Their layers, calls and tools.
+_SENT = """SELECT p.id, p.run_id, p.step, p.at, p.model, p.tool_tokens, p.stable, p.broken_by, p.cause
+    FROM prompts p WHERE p.run_id IN ({}) AND NOT EXISTS (
+        SELECT 1 FROM prompts l WHERE l.run_id = p.run_id AND l.step = p.step AND l.id > p.id
+    ) ORDER BY p.id DESC LIMIT :most"""
+_OF_DAY = """SELECT r.run_id FROM runs r
+    WHERE r.place = :place AND r.began_at >= :since AND r.began_at < :until"""
+_SENT_LAYERS = """SELECT pl.prompt, l.name, pl.tokens FROM prompt_layers pl JOIN layers l ON l.id = pl.layer
+    WHERE pl.prompt IN (:prompts) ORDER BY pl.prompt, pl.position"""
+_CALLS_OF_STEPS = f"""SELECT run_id, step, max(CASE status WHEN 'answered' THEN 3 WHEN 'stopped' THEN 2 ELSE 1 END),
+        {_SPENT}
+    FROM calls WHERE run_id IN (:runs) AND step IS NOT NULL GROUP BY run_id, step"""
+_STATUS: tuple[Literal["under way", "failed", "stopped", "answered"], ...] = (
+    "under way",
+    "failed",
+    "stopped",
+    "answered",
+)
+
 # What there is, and who wrote the newest reply.
 _COUNTS = """SELECT (SELECT author FROM outbox WHERE author IS NOT NULL ORDER BY id DESC LIMIT 1),
     (SELECT coalesce(sum(messages), 0) FROM places), (SELECT count(*) FROM prompts),
@@ -92,10 +121,25 @@ _SENT_SINCE = """SELECT count(*) FROM places p JOIN runs r ON r.place = p.id AND
 _UPDATES_SINCE = """SELECT platform, count(*), sum(CASE WHEN is_read = 0 THEN 1 ELSE 0 END), max(at) FROM updates
     WHERE at >= :since GROUP BY platform"""
 
+# Replies of a place, but drafts, each with its row and the id of its message; which of them follows.
+_OF_PLACE = f"SELECT id, message_id, {REPLY_COLUMNS} FROM outbox WHERE place = :place AND kind <> 'draft' AND "
+_REPLIES = f"{_OF_PLACE} outgoing_id IN (:replies) ORDER BY id"
+# the newest, of which those that were sent are found by their messages
+_NEWEST_REPLIES = f"""SELECT * FROM ({_OF_PLACE} id IN (
+        SELECT id FROM outbox WHERE place = :place AND message_id IS NOT NULL
+        UNION SELECT id FROM outbox WHERE place = :place AND status IN ('waiting', 'sending', 'doubtful', 'dropped')
+    ) ORDER BY id DESC LIMIT :most) o ORDER BY o.id"""
+
+# The messages with some ids, or with parts of these ids.
+_WITH_IDS = """m.id IN (SELECT id FROM messages WHERE place = :place AND message_id IN (:ids)
+    UNION SELECT message FROM message_parts WHERE place = :place AND message_id IN (:ids)) ORDER BY m.number"""
+_TURNS = """SELECT m.message_id, t.turns FROM messages m JOIN turns t ON t.message = m.id
+    WHERE m.id IN (:messages) AND m.hidden = 0"""
+
 _MEASURED = 200  # runs whose seconds are read
 
 
-class SqlInspection(Repository):
+class SqlInspection(InspectedMemory, InspectedLists):
     """Implements `engine.inspection.InspectionStore`."""
 
     @reading
@@ -139,6 +183,39 @@ class SqlInspection(Repository):
                 )
             )
         return found
+
+    @reading
+    def conversation(self, database: Database, place: Place, named: Named, *, most: int) -> StoredConversation:
+        row = find_place(database, place)
+        columns = f"events, messages, {conversation_start_column(place)}"
+        event, count, beginning = read_place(database, place, columns) or (0, 0, 0)
+        newest = database.one("SELECT coalesce(max(id), 0) FROM place_events")
+        values: dict[str, Any] = {"place": row, "most": most}
+        if named.everything:
+            numbers = {**values, "first": count - most}
+            found = _messages(database, "m.place = :place AND m.number >= :first ORDER BY m.number", **numbers)
+            runs = _progress(database, "", **values)
+            replies = database.all(_NEWEST_REPLIES, **values)
+        else:
+            runs = _progress(database, "AND r.run_id IN (:runs)", **values, runs=named.runs) if named.runs else []
+            replies = database.all(_REPLIES, **values, replies=named.replies) if named.replies else []
+            ids = [*named.messages, *(name for _, name, *_ in replies if name is not None)]
+            found = _messages(database, _WITH_IDS, place=row, ids=ids) if ids else []
+        decided = decisions.read(database, [one for one, _ in found])
+        turns = database.all(_TURNS, messages=[one for one, _ in found])
+        has_facts = named.everything or named.facts
+        facts = select_facts(database, "f.place = :place", "f.id DESC LIMIT :most", **values) if has_facts else None
+        return StoredConversation(
+            cursor=str(newest[0] if newest else 0),
+            event=event,
+            count=count,
+            beginning=beginning,
+            messages=tuple(replace(message, decisions=decided[one]) for one, message in found),
+            turns={message_id: TURNS.loads(made) for message_id, made in turns},
+            runs=tuple(runs),
+            replies=tuple(NumberedReply(order=order, item=REPLY_COLUMNS.decode(item)) for order, _, *item in replies),
+            facts=None if facts is None else tuple(facts[::-1]),
+        )
 
     @reading
     def day(self, database: Database, day: date) -> DaySummary:
@@ -249,6 +326,31 @@ class SqlInspection(Repository):
         return _summaries(database, select_runs(database, which, **values, most=most))
 
     @reading
+    def days(self, database: Database, place: Place) -> Sequence[date]:
+        rows = database.all(_DAYS, place=find_place(database, place))
+        return [date.fromisoformat(day) for (day,) in rows]
+
+    @reading
+    def sent(
+        self,
+        database: Database,
+        *,
+        place: Place | None = None,
+        day: date | None = None,
+        runs: Sequence[str] | None = None,
+        most: int,
+    ) -> Sequence[SentSummary]:
+        if runs is not None:
+            rows = database.all(_SENT.format("SELECT run_id FROM runs WHERE run_id IN (:runs)"), runs=runs, most=most)
+        elif place is not None and day is not None:
+            until = (day + timedelta(days=1)).isoformat()
+            asked = {"place": find_place(database, place), "since": day.isoformat(), "until": until}
+            rows = database.all(_SENT.format(_OF_DAY), **asked, most=most)
+        else:
+            raise InvalidValue("say which runs, or a place and a day")
+        return _sent(database, rows[::-1])
+
+    @reading
     def tools(self, database: Database, runs: Sequence[str]) -> Mapping[str, Sequence[ToolRun]]:
         return select_tools(database, runs)
 
@@ -265,14 +367,6 @@ class SqlInspection(Repository):
     def due_tasks(self, database: Database, *, most: int) -> Sequence[Task]:
         select = "SELECT body FROM tasks WHERE status = 'pending' AND free = 1 ORDER BY due_at, id LIMIT :most"
         return [TASK.loads(body) for (body,) in database.all(select, most=most)]
-
-    @reading
-    def facts(self, database: Database, fact_ids: Sequence[str]) -> Mapping[str, Fact]:
-        return facts_with_ids(database, fact_ids)
-
-    @reading
-    def episodes(self, database: Database, episode_ids: Sequence[str]) -> Mapping[str, Episode]:
-        return episodes.with_ids(database, episode_ids)
 
 
 def _messages(database: Database, where: str, **values: Any) -> list[tuple[int, LoggedMessage]]:
@@ -292,6 +386,19 @@ def _messages(database: Database, where: str, **values: Any) -> list[tuple[int, 
     ]
 
 
+def _progress(database: Database, which: str, **values: Any) -> list[RunProgress]:
+    """Return how far runs of a place have come, the oldest first."""
+    select = f"SELECT r.id FROM runs r WHERE r.place = :place {which} ORDER BY r.id DESC LIMIT :most"
+    orders = [order for (order,) in database.all(select, **values)][::-1]
+    runs = select_runs(database, "WHERE r.id IN (:orders) ORDER BY r.id", orders=orders)
+    ids = [run.id for run in runs]
+    steps, tools = select_steps(database, ids), select_tools(database, ids)
+    return [
+        RunProgress(order=order, run=run, steps=tuple(steps.get(run.id, ())), tools=tuple(tools.get(run.id, ())))
+        for order, run in zip(orders, runs, strict=True)
+    ]
+
+
 def _spent(sums: Sequence[Any]) -> Spent:
     calls, read, cached, output, money, saved, unpriced = sums
     return Spent(
@@ -308,9 +415,7 @@ def _spent(sums: Sequence[Any]) -> Spent:
 def _summaries(database: Database, runs: Sequence[Run]) -> list[RunSummary]:
     """Return runs with their targets, costs and last prompts, each read with one statement for all."""
     ids = [run.id for run in runs]
-    of_run = "m.id IN (SELECT m.id FROM runs r JOIN messages m ON m.place = r.place AND m.message_id = r.target"
-    found = _messages(database, f"{of_run} WHERE r.run_id IN (:runs))", runs=ids)
-    targets = {(one.message.place.key, one.message.id): one for _, one in found}
+    targets = _targets(database, ids)
     spent = {run_id: _spent(sums) for run_id, *sums in database.all(_CALLS_OF_RUNS, runs=ids)}
     prompts: dict[str, list[Row]] = {}
     for run_id, *row in database.all(_LAST_PROMPTS, runs=ids):
@@ -318,13 +423,54 @@ def _summaries(database: Database, runs: Sequence[Run]) -> list[RunSummary]:
     return [
         RunSummary(
             run=run,
-            target=targets.get((run.place.key, run.target)),
+            target=targets.get(run.id),
             spent=spent.get(run.id, Spent()),
             layers=tuple(row[4] for row in prompts.get(run.id, ())),
             size=_size(prompts[run.id]) if run.id in prompts else PromptSize(),
         )
         for run in runs
     ]
+
+
+def _sent(database: Database, rows: Sequence[Row]) -> list[SentSummary]:
+    """Return prompts with their layers, calls and tools, each read with one statement for all."""
+    ids = list({row[1] for row in rows})
+    targets = _targets(database, ids)
+    layers: dict[int, list[tuple[str, int]]] = {}
+    for prompt, name, tokens in database.all(_SENT_LAYERS, prompts=[row[0] for row in rows]):
+        layers.setdefault(prompt, []).append((name, tokens))
+    calls = {
+        (run, step): (status, _spent(sums)) for run, step, status, *sums in database.all(_CALLS_OF_STEPS, runs=ids)
+    }
+    tools = select_tools(database, ids)
+    found = []
+    for prompt, run, step, at, model, of_tools, stable, broken_by, cause in rows:
+        status, spent = calls.get((run, step), (0, Spent()))
+        tokens = tuple(tokens for _, tokens in layers.get(prompt, ()))
+        found.append(
+            SentSummary(
+                run_id=run,
+                step=step,
+                at=datetime.fromisoformat(at),
+                model=model,
+                target=targets.get(run),
+                after=tuple(tool.call.name for tool in tools.get(run, ()) if tool.step == step - 1),
+                layers=tuple(name for name, _ in layers.get(prompt, ())),
+                size=PromptSize(tools=of_tools, layers=tokens, stable=stable, broken_by=broken_by, cause=cause),
+                spent=spent,
+                status=_STATUS[status],
+            )
+        )
+    return found
+
+
+def _targets(database: Database, runs: Sequence[str]) -> dict[str, LoggedMessage]:
+    """Return the messages that runs answer, by the ids of the runs."""
+    select = """SELECT r.run_id, m.id FROM runs r JOIN messages m ON m.place = r.place AND m.message_id = r.target
+        WHERE r.run_id IN (:runs)"""
+    rows = dict[str, int](database.all(select, runs=list(runs)))
+    found = dict(_messages(database, "m.id IN (:rows)", rows=list(rows.values())))
+    return {run: found[row] for run, row in rows.items()}
 
 
 def _size(rows: Sequence[Row]) -> PromptSize:

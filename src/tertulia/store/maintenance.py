@@ -1,7 +1,7 @@
 """Integrity checks, counts and the export of all rows."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from typing import Any
@@ -39,71 +39,43 @@ from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_message
 from tertulia.store.prompts import layer_contents, layer_digest
 from tertulia.store.search_index import find_inconsistent
 from tertulia.store.tasks import PLAN_PREFIX
+from tertulia.store.transfer import Table, tables
 from tertulia.tasks.task import PlanRules, Task
 
-TABLES = (
-    "places titles authors names messages decisions message_parts message_changes turns media descriptions "
-    "files media_files file_forms handles model_caches description_positions description_failures "
-    "runs records tool_runs layers toolsets prompts prompt_layers outbox delivery_attempts tasks "
-    "calls usage cap_notices chats chat_entries blocked_authors owner_settings "
-    "facts fact_sources proposals fact_exclusions summaries "
-    "episodes episode_people recalled window_pasts reading_cursors reactions commands place_aliases "
-    "hidden_sentences place_events"
-).split()
-NOT_EXPORTED = (  # the index, which can be rebuilt, the raw updates of services, what SQLite and migrations need
-    "forgets media_folder search_places search_messages search_terms search_vectors search_stale search_progress "
-    "search_embedder updates update_places new_numbers migrations sqlite_sequence"
+NOT_EXPORTED = (  # the index, which can be rebuilt, and the raw updates of services
+    "forgets search_places search_messages search_terms search_vectors search_stale search_progress "
+    "search_embedder updates update_places new_numbers"
 ).split()
 
-_JSON = {
-    "places": {"place_key"},
-    "titles": {"body"},
-    "names": {"body"},
-    "messages": {"media", "reply", "parts", "forwarded_from"},
-    "message_parts": {"content"},
-    "message_changes": {"before"},
-    "turns": {"turns"},
-    "descriptions": {"body"},
-    "model_caches": {"fingerprint", "replaces"},
-    "runs": {"message_ids"},
-    "owner_settings": {"value", "replaced"},
-    "chats": {"exchange"},
-    "chat_entries": {"entry"},
-    "records": {"turn", "raw"},
-    "tool_runs": {"call", "result"},
-    "toolsets": {"tools"},
-    "prompts": {"settings", "left_out"},
-    "calls": {"vendor", "receipts", "media"},
-    "outbox": {"author", "turns", "reply"},
-    "tasks": {"body"},
-    "episodes": {"people", "tags"},
-    "window_pasts": {"people"},
-    "reactions": {"emojis"},
-    "commands": {"message"},
-    "place_aliases": {"place_key"},
-    "place_events": {"body"},
+# The columns with JSON; with its type where nothing else checks it.
+_JSON: Mapping[str, Mapping[str, JsonType[Any] | None]] = {
+    "places": {"place_key": None},
+    "titles": {"body": None},
+    "names": {"body": None},
+    "messages": dict.fromkeys(("media", "reply", "parts", "forwarded_from")),
+    "message_parts": {"content": PARTS},
+    "message_changes": {"before": MESSAGE},
+    "turns": {"turns": TURNS},
+    "descriptions": {"body": None},
+    "model_caches": {"fingerprint": FINGERPRINT, "replaces": STRINGS},
+    "runs": {"message_ids": None},
+    "owner_settings": {"value": SETTING_VALUE, "replaced": SETTING_VALUE},
+    "chats": {"exchange": None},
+    "chat_entries": {"entry": None},
+    "records": {"turn": TURN, "raw": ANY},
+    "tool_runs": {"call": CALL, "result": RESULT},
+    "toolsets": {"tools": TOOLS},
+    "prompts": {"settings": None, "left_out": LEFT_OUT},
+    "calls": dict.fromkeys(("vendor", "receipts", "media")),
+    "outbox": {"author": None, "turns": TURNS, "reply": REPLY},
+    "tasks": {"body": TASK},
+    "episodes": {"people": STRINGS, "tags": STRINGS},
+    "window_pasts": {"people": STRINGS},
+    "reactions": {"emojis": STRINGS},
+    "commands": {"message": None},
+    "place_aliases": {"place_key": None},
+    "place_events": {"body": None},
 }
-_VALUES: tuple[tuple[str, str, JsonType[Any]], ...] = (
-    ("message_changes", "before", MESSAGE),
-    ("message_parts", "content", PARTS),
-    ("records", "turn", TURN),
-    ("records", "raw", ANY),
-    ("tool_runs", "call", CALL),
-    ("tool_runs", "result", RESULT),
-    ("toolsets", "tools", TOOLS),
-    ("prompts", "left_out", LEFT_OUT),
-    ("model_caches", "fingerprint", FINGERPRINT),
-    ("model_caches", "replaces", STRINGS),
-    ("outbox", "reply", REPLY),
-    ("outbox", "turns", TURNS),
-    ("tasks", "body", TASK),
-    ("episodes", "people", STRINGS),
-    ("episodes", "tags", STRINGS),
-    ("window_pasts", "people", STRINGS),
-    ("reactions", "emojis", STRINGS),
-    ("owner_settings", "value", SETTING_VALUE),
-    ("owner_settings", "replaced", SETTING_VALUE),
-)
 _SECRET = {"places": ("delimiter",)}  # who knows it can write what looks like our own markup
 _PAGE = 200
 _Names = list[tuple[str, str | None]]  # platform and name
@@ -157,19 +129,22 @@ def names_by_platform(database: Database, author_id: str) -> dict[str, list[str]
 
 def export_rows(database: Connection) -> Iterator[dict[str, Any]]:
     """Yield every row of every table but `NOT_EXPORTED`; JSON decoded, layers whole."""
-    for table in TABLES:
+    for table in _exported():
         yield from _export_table(database, table)
 
 
-def _export_table(database: Connection, table: str) -> Iterator[dict[str, Any]]:
-    if table == "layers":
-        for row, known, name, _, content in _layers(database):
-            yield {"table": table, "id": row, "hash": known, "name": name, "layer": content and json.loads(content)}
+def _exported() -> list[Table]:
+    return [table for table in tables() if table.name not in NOT_EXPORTED]
+
+
+def _export_table(database: Connection, table: Table) -> Iterator[dict[str, Any]]:
+    name = table.name
+    if name == "layers":
+        for row, known, layer, _, content in _layers(database):
+            yield {"table": name, "id": row, "hash": known, "name": layer, "layer": content and json.loads(content)}
         return
-    names = database.columns(table)
-    order = "id" if "id" in names else ", ".join(names[:2])
-    for values in database.each(f"SELECT * FROM {table} ORDER BY {order}"):
-        yield {"table": table, **_decode_row(table, dict(zip(names, values, strict=True)))}
+    for values in database.each(table.select()):
+        yield {"table": name, **_decode_row(name, dict(zip(table.columns, values, strict=True)))}
 
 
 def _layers(database: Database) -> Iterator[Row]:
@@ -234,7 +209,8 @@ def _unreadable_facts(database: Database) -> Iterator[str]:
 
 
 def _unreadable_values(database: Database) -> Iterator[str]:
-    for table, column, kind in (*_VALUES, ("turns", "turns", TURNS)):
+    checked = ((table, column, kind) for table, columns in _JSON.items() for column, kind in columns.items() if kind)
+    for table, column, kind in checked:
         key = "message" if table in ("turns", "message_parts") else "id"
         for text, row in database.each(f"SELECT {column}, {key} FROM {table}"):
             try:
@@ -287,9 +263,9 @@ def _misindexed(database: Database) -> Iterator[str]:
 
 def _unexportable(database: Connection) -> Iterator[str]:
     """Tables with a row that an export cannot write."""
-    for table in TABLES:
+    for table in _exported():
         try:
             for _ in _export_table(database, table):
                 pass
         except (StoreBroken, *DECODE_ERRORS) as error:
-            yield f"the table {table} holds something that cannot be read: {error}"
+            yield f"the table {table.name} holds something that cannot be read: {error}"

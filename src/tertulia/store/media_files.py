@@ -31,8 +31,8 @@ _UPLOAD = timedelta(minutes=10)  # in which the upload of a file may be under wa
 _ATTEMPTS = 5  # to add a file that is removed meanwhile
 _REMOVED = 100  # files that are removed at once, while no row is written
 
-_FILE = Columns(StoredFile, "sha256 size mime width height seconds pages frames has_metadata")
-_COLUMNS = _FILE.of("f")
+FILE = Columns(StoredFile, "sha256 size mime width height seconds pages frames has_metadata")
+_COLUMNS = FILE.of("f")
 _WORDS = Columns(FileForm, "text failure")
 _FAILURE = Columns(FetchFailure, "why=failure failures retry_at")
 _HANDLE = Columns(Handle, "sha256 account name uri mime expires_at")
@@ -52,7 +52,7 @@ _FAIL = (
 )
 
 # Stores a file; of one that is stored, that it is used.
-_ADD_FILE = f"""{insert_into("files", *_FILE.names, "at", "used_at")} ON CONFLICT (sha256) DO UPDATE SET
+_ADD_FILE = f"""{insert_into("files", *FILE.names, "at", "used_at")} ON CONFLICT (sha256) DO UPDATE SET
     used_at = CASE WHEN excluded.used_at > files.used_at THEN excluded.used_at ELSE files.used_at END"""
 
 # The form of a file, with its own file if it has one.
@@ -136,7 +136,7 @@ class SqlMedia(Repository):
         row = database.one(_FORM, source=source, form=clean(form))
         if row is None:
             return None
-        return _WORDS.decode(row, file=_FILE.decode(row[2:]) if row[2] else None)
+        return _WORDS.decode(row, file=FILE.decode(row[2:]) if row[2] else None)
 
     async def add_form(
         self, source: str, form: str, made: FileForm, *, data: bytes | None = None, at: datetime
@@ -345,17 +345,17 @@ def _find(database: Database, unique_ids: Collection[str]) -> dict[str, StoredFi
     asked = {clean(unique_id): unique_id for unique_id in unique_ids}
     found: dict[str, StoredFile | FetchFailure] = {}
     for unique_id, *row in database.all(_FIND, asked=[*asked]):
-        found[asked[unique_id]] = _FILE.decode(row[3:]) if row[3] else _FAILURE.decode(row)
+        found[asked[unique_id]] = FILE.decode(row[3:]) if row[3] else _FAILURE.decode(row)
     return found
 
 
 def _get(database: Database, sha256s: Collection[str]) -> dict[str, StoredFile]:
     rows = database.all(f"SELECT {_COLUMNS} FROM files f WHERE f.sha256 IN (:sha256s)", sha256s=[*sha256s])
-    return {row[0]: _FILE.decode(row) for row in rows}
+    return {row[0]: FILE.decode(row) for row in rows}
 
 
 def _insert_file(database: Database, file: StoredFile, at: datetime) -> None:
-    database.run(_ADD_FILE, at=time_text(at), used_at=time_text(at), **_FILE.encode(file))
+    database.run(_ADD_FILE, at=time_text(at), used_at=time_text(at), **FILE.encode(file))
 
 
 def _write_handle(database: Database, handle: Handle, at: datetime) -> None:

@@ -15,17 +15,33 @@ the place has reached by then.
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Literal
 
 from msgspec.structs import replace
 
 from tertulia.context.edits import Reaction
+from tertulia.events import MessagesChanged
 from tertulia.messages import Message, Place
 from tertulia.parts import Media, Part, Text, joined_text
 from tertulia.platform import Reacted
+from tertulia.store import events
 from tertulia.store.database import Database, Row, insert_into
-from tertulia.store.encoding import ANY, AUTHOR, PARTS, QUOTE, STRINGS, clean, dumps, format_time, parse_time, validate
+from tertulia.store.encoding import (
+    ANY,
+    AUTHOR,
+    PARTS,
+    PLACE,
+    QUOTE,
+    STRINGS,
+    clean,
+    dumps,
+    format_time,
+    parse_time,
+    validate,
+)
 from tertulia.store.identities import IdentityCache, upsert_name, upsert_place
 
 ChangeKind = Literal["edited", "deleted", "said", "removed"]
@@ -88,7 +104,7 @@ def find_message(database: Database, place: int | None, message_id: str) -> int 
 def insert_change(
     database: Database, message: int, kind: ChangeKind, at: datetime | None, before: Message | None
 ) -> None:
-    """Store that a message changes, and what it was *before*. It is counted in its place first."""
+    """Store that a message changes, and what it was *before*; publish it. It is counted in its place first."""
     counted = """UPDATE places SET changes = changes + 1, removed = CASE WHEN :removes = 1 THEN changes + 1
         ELSE removed END WHERE id = (SELECT place FROM messages WHERE id = :message)"""
     database.run(counted, message=message, removes=int(kind in ("deleted", "removed")))
@@ -102,10 +118,11 @@ def insert_change(
         at=format_time(at),
         before=None if before is None else dumps(before),
     )
+    _publish(database, [message], at)
 
 
 def insert_changes(database: Database, messages: Collection[int], kind: ChangeKind, at: datetime | None) -> None:
-    """Store that messages change, without what they were, in the order of each place."""
+    """Store that messages change, without what they were, in the order of each place; publish it."""
     of_place = "(SELECT count(*) FROM messages m WHERE m.place = places.id AND m.id IN (:messages))"
     database.run(
         f"""UPDATE places SET changes = changes + {of_place},
@@ -125,6 +142,16 @@ def insert_changes(database: Database, messages: Collection[int], kind: ChangeKi
         kind=kind,
         at=format_time(at),
     )
+    _publish(database, messages, at)
+
+
+def _publish(database: Database, messages: Collection[int], at: datetime | None) -> None:
+    """Publish that messages have changed, with an event for each place."""
+    select = """SELECT m.place, (SELECT t.body FROM titles t WHERE t.place = m.place ORDER BY t.id DESC LIMIT 1),
+        m.message_id FROM messages m WHERE m.id IN (:messages) ORDER BY m.place, m.number"""
+    for (_, place), found in groupby(database.all(select, messages=list(messages)), itemgetter(0, 1)):
+        changed = MessagesChanged(place=PLACE.loads(place), message_ids=tuple(message_id for *_, message_id in found))
+        events.add(database, changed, at=at)
 
 
 def has_changed(database: Database, place: int, since: int, between: tuple[int, int]) -> bool:

@@ -17,16 +17,16 @@ from tertulia.store.threads import Repository, reading, writing
 _STATE = "status attempts unknown_attempts sent_at why author edits"
 _CHANGED = Columns(OutboxItem, f"{_STATE} id=outgoing_id message_id")
 _NEW = "run=run_id task=task_id kind made_at turns reply reply_id part separator purpose"
-_ITEM = Columns(OutboxItem, f"{_STATE} id=outgoing_id message_id {_NEW}")
+REPLY_COLUMNS = Columns(OutboxItem, f"{_STATE} id=outgoing_id message_id {_NEW}")
 _ATTEMPT = Columns(DeliveryAttempt, "number begun_at ended_at outcome why")
 # replies; a condition follows
-_SELECT = f"SELECT {_ITEM} FROM outbox"
+_SELECT = f"SELECT {REPLY_COLUMNS} FROM outbox"
 _BY_ID = f"{_SELECT} WHERE outgoing_id = :outgoing_id"
 # whether a reply is an answer that waits; a condition
 WAITING_ANSWER = "status = 'waiting' AND kind = 'answer' AND run_id IS NOT NULL"
 
 # stores a reply, unless it is there
-_INSERT = f"{insert_into('outbox', 'place', 'text', *_ITEM.names)} ON CONFLICT (outgoing_id) DO NOTHING"
+_INSERT = f"{insert_into('outbox', 'place', 'text', *REPLY_COLUMNS.names)} ON CONFLICT (outgoing_id) DO NOTHING"
 # changes the status of a reply that was not sent and, to send it, not dropped
 _UPDATE = f"""UPDATE outbox SET {", ".join(f"{column} = :{column}" for column in _STATE.split())},
     message_id = CASE WHEN :status = 'sent' THEN :message_id ELSE message_id END,
@@ -62,7 +62,7 @@ class SqlOutbox(Repository):
     @reading
     def draft(self, database: Database, run_id: str) -> OutboxItem | None:
         row = database.one(f"{_SELECT} WHERE run_id = :run_id AND kind = 'draft'", run_id=run_id)
-        return None if row is None else _ITEM.decode(row)
+        return None if row is None else REPLY_COLUMNS.decode(row)
 
     @reading
     def abandoned_drafts(self, database: Database) -> Sequence[OutboxItem]:
@@ -71,7 +71,7 @@ class SqlOutbox(Repository):
             AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.run_id = d.run_id AND r.status = 'open')
             AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.place = d.place AND o.edits = d.message_id)
             AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.run_id = d.run_id AND o.purpose = 'draft end') ORDER BY id"""
-        return [_ITEM.decode(row) for row in database.all(select)]
+        return [REPLY_COLUMNS.decode(row) for row in database.all(select)]
 
     async def change(self, outgoing: OutboxItem) -> None:
         _require_ids(outgoing)
@@ -84,35 +84,14 @@ class SqlOutbox(Repository):
 
     @writing
     def decide(self, database: Database, outgoing_id: str, status: NewStatus, *, why: str = "") -> OutboxItem | None:
-        """Queue a doubtful or dropped reply again, or drop a doubtful or waiting one."""
-        row = database.one(_BY_ID, outgoing_id=outgoing_id) if clean(outgoing_id) == outgoing_id else None
-        if row is None:
-            return None
-        stored = _ITEM.decode(row)
-        if status == "waiting" and own_messages.is_empty(stored):
-            raise InvalidValue(f"reply {outgoing_id!r} says nothing any more: {stored.why}")
-        if status == "waiting" and stored.kind == "draft":
-            raise InvalidValue(f"reply {outgoing_id!r} is a draft, which is never sent again: its answer was sent anew")
-        one, other = _DECIDABLE[status]
-        if stored.status in (one, other):
-            update = "UPDATE outbox SET status = :status, why = :why WHERE outgoing_id = :outgoing_id"
-            database.run(update, status=status, why=clean(why), outgoing_id=outgoing_id)
-            decided = replace(stored, status=status, why=clean(why))
-            if status == "dropped":
-                _end_dropped(database, decided)
-                _drop_rest(database, decided)
-            elif event := _event(decided):
-                events.add(database, event)
-            return decided
-        what = "sent again" if status == "waiting" else "dropped"
-        raise InvalidValue(f"reply {outgoing_id!r} is {stored.status}; only one that is {one} or {other} can be {what}")
+        return decide(database, outgoing_id, status, why)
 
     @reading
     def listed(self, database: Database, *statuses: SendStatus) -> Sequence[OutboxItem]:
         """Return the replies with these statuses, or all; oldest first."""
         chosen = statuses or get_args(SendStatus)
         rows = database.all(f"{_SELECT} WHERE status IN (:statuses) ORDER BY id", statuses=list(chosen))
-        return [_ITEM.decode(row) for row in rows]
+        return [REPLY_COLUMNS.decode(row) for row in rows]
 
     @reading
     def attempts(self, database: Database, *outgoing_ids: str) -> Mapping[str, Sequence[DeliveryAttempt]]:
@@ -127,7 +106,33 @@ class SqlOutbox(Repository):
     def to_retry(self, database: Database) -> Sequence[OutboxItem]:
         """Return the waiting replies with at least one attempt; oldest first."""
         select = f"{_SELECT} WHERE status = 'waiting' AND attempts > 0 ORDER BY id"
-        return [_ITEM.decode(row) for row in database.all(select)]
+        return [REPLY_COLUMNS.decode(row) for row in database.all(select)]
+
+
+def decide(database: Database, outgoing_id: str, status: NewStatus, why: str) -> OutboxItem | None:
+    """Queue a doubtful or dropped reply again, or drop a doubtful or waiting one."""
+    row = database.one(_BY_ID, outgoing_id=outgoing_id) if clean(outgoing_id) == outgoing_id else None
+    if row is None:
+        return None
+    stored = REPLY_COLUMNS.decode(row)
+    if status == "waiting" and own_messages.is_empty(stored):
+        raise InvalidValue(f"reply {outgoing_id!r} says nothing any more: {stored.why}")
+    if status == "waiting" and stored.kind == "draft":
+        raise InvalidValue(f"reply {outgoing_id!r} is a draft, which is never sent again: its answer was sent anew")
+    one, other = _DECIDABLE[status]
+    if stored.status in (one, other):
+        update = "UPDATE outbox SET status = :status, why = :why WHERE outgoing_id = :outgoing_id"
+        database.run(update, status=status, why=clean(why), outgoing_id=outgoing_id)
+        decided = replace(stored, status=status, why=clean(why))
+        if status == "dropped":
+            _end_dropped(database, decided)
+            _drop_rest(database, decided)
+        else:
+            place, run, kind = stored.reply.place, stored.run, stored.kind
+            events.add(database, ReplyQueued(place=place, run_id=run, delivery_id=stored.id, delivery_kind=kind))
+        return decided
+    what = "sent again" if status == "waiting" else "dropped"
+    raise InvalidValue(f"reply {outgoing_id!r} is {stored.status}; only one that is {one} or {other} can be {what}")
 
 
 def as_row(outgoing: OutboxItem) -> OutboxRow:
@@ -135,12 +140,12 @@ def as_row(outgoing: OutboxItem) -> OutboxRow:
     for what, one in (("reply", outgoing.reply_id), ("run", outgoing.run), ("task", outgoing.task)):
         validate_id(one or "", what)
     _require_ids(outgoing)
-    return outgoing, _ITEM.encode(outgoing) | {"text": clean(outgoing.reply.text)}
+    return outgoing, REPLY_COLUMNS.encode(outgoing) | {"text": clean(outgoing.reply.text)}
 
 
 def select_replies(database: Database, which: str, **values: Any) -> list[OutboxItem]:
     """Return the replies that a clause selects."""
-    return [_ITEM.decode(row) for row in database.all(f"{_SELECT} {which}", **values)]
+    return [REPLY_COLUMNS.decode(row) for row in database.all(f"{_SELECT} {which}", **values)]
 
 
 def _require_ids(outgoing: OutboxItem) -> None:
@@ -176,7 +181,7 @@ def change(database: Database, row: OutboxRow) -> None:
     found = database.one(_BY_ID, outgoing_id=outgoing.id)
     if found is None:
         raise InvalidValue(f"there is no reply {outgoing.id!r}; it was forgotten with its place")
-    stored = _ITEM.decode(found)
+    stored = REPLY_COLUMNS.decode(found)
     if not is_attempt and database.run(_UPDATE, **columns):
         _apply_status(database, _as_sent(database, outgoing, stored), stored.message_id)
         if outgoing.status == "sent" and stored.kind == "notice" and stored.author is None and stored.run is None:
@@ -260,9 +265,9 @@ def _drop_rest(database: Database, outgoing: OutboxItem) -> None:
 
 def _drop(database: Database, which: str, why: str, **values: Any) -> None:
     """Drop the replies of a WHERE clause, in the order in which they were made."""
-    update = f"UPDATE outbox SET status = 'dropped', why = :why WHERE {which} RETURNING id, {_ITEM}"
+    update = f"UPDATE outbox SET status = 'dropped', why = :why WHERE {which} RETURNING id, {REPLY_COLUMNS}"
     for _, *row in sorted(database.all(update, why=why, **values)):
-        _end_dropped(database, _ITEM.decode(row))
+        _end_dropped(database, REPLY_COLUMNS.decode(row))
 
 
 def _end_dropped(database: Database, dropped: OutboxItem) -> None:

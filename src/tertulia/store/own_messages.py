@@ -170,12 +170,12 @@ def _remove_shown(database: Database, row: int, sent: Message) -> None:
 
 def _remove(database: Database, row: int, at: datetime | None) -> None:
     """Empty a message and free its id; its number stays in use."""
-    insert_change(database, row, "removed", at, None)
     database.run(
         """UPDATE messages SET message_id = message_id || ' (removed ' || CAST(number AS TEXT) || ')', hidden = 1,
             deleted = 1, doubtful = 0, text = '', parts = '[]', media = NULL WHERE id = :message""",
         message=row,
     )
+    insert_change(database, row, "removed", at, None)
     for table in ("turns", "media"):
         database.run(f"DELETE FROM {table} WHERE message = :message", message=row)
     decisions.remove(database, row)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from tertulia.messages import Message, Place, PlaceKey, Quote, Reply
 from tertulia.platform import Change, Commanded, Deleted, Edited, Reacted, Received
-from tertulia.store import episodes, usage
+from tertulia.store import episodes, events, usage
 from tertulia.store.database import Database, insert_row
 from tertulia.store.encoding import MESSAGE, PLACE, QUOTE, REPLY, STRINGS, TASK, clean, dumps, format_time, parse_time
 from tertulia.store.forget.retraction import strip_quotes
@@ -99,6 +99,7 @@ class SqlPlaceSettings(Repository):
         update = "UPDATE places SET beginning = :first WHERE id = :place AND beginning < :first"
         if not database.run(update, first=beginning, place=row):
             return
+        events.add_place_changes(database, [row], at=at)
         episodes.remove_spanning(database, row, beginning)
         quoting = """SELECT m.id, m.reply FROM messages m JOIN messages q ON q.place = m.place
             AND q.message_id = m.reply_to WHERE m.place = :place AND m.number >= :first AND q.number < :first"""
@@ -227,6 +228,7 @@ def migrate_place(database: Database, old: Place, new: Place) -> None:
     else:
         _move(database, row, current_place(database, old), new)
     database.cache.clear()
+    events.add_place_changes(database, [row])
 
 
 def _move(database: Database, row: int, old: Place, new: Place) -> None:

@@ -8,28 +8,30 @@ content of the last layers is cached for the comparison; without it a layer is s
 """
 
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple, cast
+
+from msgspec.structs import replace
 
 from tertulia.context.values import LeftOut
 from tertulia.errors import PromptRemoved
 from tertulia.models.calls import PromptSize
 from tertulia.run.journal import REMOVED, FallbackStep, PromptLedger, Run, SentPrompt
 from tertulia.store import usage
-from tertulia.store.database import Database
+from tertulia.store.database import Database, insert_into
 from tertulia.store.encoding import (
     LAYER,
     LEFT_OUT,
     TOOLS,
+    Columns,
     clean,
     dump_bytes,
     dumps,
     format_time,
     load_settings,
-    validate,
 )
 from tertulia.store.identities import place_key
 from tertulia.store.threads import ConnectionThread, Repository, reading
@@ -41,9 +43,14 @@ CACHE_BYTES = 32 * 2**20  # content of cached layers
 PAGE = 1000  # prompts whose age is read at once
 RUNS_AT_ONCE = 20  # runs that lose their prompts in one transaction
 
+_SIZE = Columns(PromptSize, "tools=tool_tokens stable broken_by cause")
+_TRIED = Columns(FallbackStep, "step fallback why model")
+
+# A prompt, but its layers.
+_INSERT = insert_into("prompts", *"run_id at toolset settings cached left_out".split(), *_TRIED.names, *_SIZE.names)
+
 # Prompts of a run, in order, each with its tools.
-_PROMPTS = """SELECT p.id, p.step, p.at, p.model, p.fallback, p.why, p.left_out, t.tools, p.settings, p.cached,
-        p.tool_tokens, p.stable, p.broken_by, p.cause
+_PROMPTS = f"""SELECT p.id, p.at, p.left_out, {_TRIED}, {_SIZE}, t.tools, p.settings, p.cached
     FROM prompts p JOIN toolsets t ON t.id = p.toolset WHERE p.run_id = :run_id ORDER BY p.id"""
 
 # The last prompt of a run.
@@ -69,14 +76,6 @@ _INSERT_LAYER = """INSERT INTO layers (hash, name, base, prefix_length, depth, s
 _STORE_WHOLE = "UPDATE layers SET base = NULL, prefix_length = 0, depth = 0, suffix = :suffix WHERE id = :id"
 
 
-class LayerBase(NamedTuple):
-    """A stored layer that the next one may begin like."""
-
-    row: int
-    digest: str
-    content: bytes
-
-
 class PreparedLayer(NamedTuple):
     """A layer about to be stored."""
 
@@ -88,21 +87,13 @@ class PreparedLayer(NamedTuple):
 
 
 class PreparedPrompt(NamedTuple):
-    """A prompt about to be stored."""
+    """A prompt about to be stored: its columns, its tools, and its layers with their keys and tokens."""
 
-    run_id: str
-    step: int
-    at: str
-    settings: str
-    cached: str | None
-    fallback: str | None
-    why: str
-    model: str
+    columns: dict[str, Any]
     tools: str
     keys: Sequence[tuple[str, int, str]]
     layers: Sequence[PreparedLayer]
-    size: PromptSize
-    left_out: str | None = None  # as JSON; None: as in the step before
+    tokens: Sequence[int]
 
 
 class SqlPrompts(Repository):
@@ -119,7 +110,7 @@ class SqlPrompts(Repository):
         super().__init__(writer, reader)
         self._ledger = ledger
         self._cache_bytes = cache_bytes
-        self._last: OrderedDict[tuple[str, int, str], LayerBase] = OrderedDict()
+        self._last: OrderedDict[tuple[str, int, str], tuple[int, PreparedLayer]] = OrderedDict()  # by row
         self._size = 0
 
     @reading
@@ -145,8 +136,9 @@ class SqlPrompts(Repository):
         start: int | None = 0
         while start is not None:
             start, found = await self._reader.run(partial(_read_old, start=start, page=page, before=before))
-            for runs in _groups(found, at_once):
-                yield await self._writer.run(partial(remove_prompts, runs=runs, at=at))
+            for runs in found:  # deltas are of one place: after a group, one layer at each position is stored whole
+                for first in range(0, len(runs), at_once):
+                    yield await self._writer.run(partial(remove_prompts, runs=runs[first : first + at_once], at=at))
         await self._writer.run(lambda database: usage.remove_old_calls(database, before))
 
     def prepare(
@@ -162,26 +154,30 @@ class SqlPrompts(Repository):
         """Encode a prompt and compare its layers with the cached ones."""
         place = place_key(run.place)
         keys = [(place, position, layer.name) for position, layer in enumerate(prompt.layers)]
-        return PreparedPrompt(
-            run_id=run.id,
-            step=step,
-            at=at.isoformat(),
-            settings=dumps(prompt.settings),
-            cached=prompt.cached,
-            fallback=clean(tried.fallback) if tried else None,
-            why=clean(tried.why) if tried else "",
-            model=clean(run.model),
-            tools=dumps(prompt.tools),
-            keys=keys,
-            layers=[self._prepare_layer(key, layer) for key, layer in zip(keys, prompt.layers, strict=True)],
-            size=self._ledger.measure(place, prompt, run.model),
-            left_out=dumps(left_out) if left_out else None,
-        )
+        size = self._ledger.measure(place, prompt, run.model)
+        why = tried or FallbackStep(step=step, fallback="", why="")
+        columns = {
+            **_SIZE.encode(size),
+            **_TRIED.encode(replace(why, step=step, model=run.model)),
+            "fallback": clean(why.fallback) or None,
+            "run_id": run.id,
+            "at": at.isoformat(),
+            "settings": dumps(prompt.settings),
+            "cached": prompt.cached,
+            "left_out": dumps(left_out) if left_out else None,  # None: as in the step before
+        }
+        layers = [self._prepare_layer(key, layer) for key, layer in zip(keys, prompt.layers, strict=True)]
+        return PreparedPrompt(columns, dumps(prompt.tools), keys, layers, size.layers)
 
     def cache_layers(self, prepared: PreparedPrompt, rows: Sequence[int]) -> None:
         """Cache the layers that were stored in these rows."""
         for key, row, layer in zip(prepared.keys, rows, prepared.layers, strict=True):
-            self._cache_layer(key, LayerBase(row, layer.digest, layer.content))
+            _, before = self._last.pop(key, (0, None))
+            self._last[key] = row, layer
+            self._size += len(layer.content) - (len(before.content) if before else 0)
+        while self._size > self._cache_bytes:
+            _, (_, gone) = self._last.popitem(last=False)
+            self._size -= len(gone.content)
 
     def clear_cache(self) -> None:
         """Forget the cached layers."""
@@ -191,52 +187,24 @@ class SqlPrompts(Repository):
 
     def _prepare_layer(self, key: tuple[str, int, str], layer: Layer) -> PreparedLayer:
         content = dump_bytes(layer)
-        last = self._last.get(key)
+        row, last = self._last.get(key, (None, None))
         if last and last.content == content:
-            return PreparedLayer(clean(layer.name), last.digest, content)
+            return last
         shared = common_prefix(last.content, content) if last else 0
-        base = last.row if last and shared >= _MIN_SHARED else None
-        return PreparedLayer(clean(layer.name), layer_digest(content), content, base, shared if base else 0)
-
-    def _cache_layer(self, key: tuple[str, int, str], base: LayerBase) -> None:
-        before = self._last.pop(key, None)
-        self._last[key] = base
-        self._size += len(base.content) - (len(before.content) if before else 0)
-        while self._size > self._cache_bytes:
-            _, gone = self._last.popitem(last=False)
-            self._size -= len(gone.content)
+        base, shared = (row, shared) if shared >= _MIN_SHARED else (None, 0)
+        return PreparedLayer(clean(layer.name), layer_digest(content), content, base, shared)
 
 
 def insert_prompt(database: Database, prepared: PreparedPrompt) -> list[int]:
     """Store a prompt; return the rows of its layers."""
-    size = prepared.size
-    prompt = database.insert(
-        """INSERT INTO prompts (run_id, step, at, settings, cached, fallback, why, model, toolset, left_out,
-                tool_tokens, stable, broken_by, cause)
-            VALUES (:run_id, :step, :at, :settings, :cached, :fallback, :why, :model, :toolset, :left_out,
-                :tool_tokens, :stable, :broken_by, :cause)""",
-        run_id=prepared.run_id,
-        step=prepared.step,
-        at=prepared.at,
-        settings=prepared.settings,
-        cached=prepared.cached,
-        fallback=prepared.fallback,
-        why=prepared.why,
-        model=prepared.model,
-        toolset=_upsert_toolset(database, prepared.tools),
-        left_out=prepared.left_out,
-        tool_tokens=size.tools,
-        stable=size.stable,
-        broken_by=clean(size.broken_by) if size.broken_by else None,
-        cause=size.cause,
-    )
+    prompt = database.insert(_INSERT, **prepared.columns, toolset=_upsert_toolset(database, prepared.tools))
     rows = _upsert_layers(database, prepared.layers)
     database.many(
         """INSERT INTO prompt_layers (prompt, position, layer, tokens)
             VALUES (:prompt, :position, :layer, :tokens)""",
         [
             {"prompt": prompt, "position": position, "layer": layer, "tokens": tokens}
-            for position, (layer, tokens) in enumerate(zip(rows, size.layers, strict=True))
+            for position, (layer, tokens) in enumerate(zip(rows, prepared.tokens, strict=True))
         ],
     )
     return rows
@@ -263,34 +231,31 @@ def read_sent(database: Database, run_id: str, step: int | None = None) -> list[
     """
     left: str | None = None
     last: dict[int, tuple[Any, ...]] = {}
-    for row in database.all(_PROMPTS, run_id=run_id):
-        left = row[6] or left
-        last[row[1]] = (*row[:6], left, *row[7:])
-    wanted = [row for number, row in sorted(last.items()) if step in (None, number)]
+    for row, at, left_out, *columns in database.all(_PROMPTS, run_id=run_id):
+        left = left_out or left
+        last[columns[0]] = row, datetime.fromisoformat(at), left, columns
+    wanted = [last[number] for number in sorted(last) if step in (None, number)]
     if not last:
         _refuse_removed(database, run_id)
-    prompts = _read_prompts(database, {row[0]: row[7:10] for row in wanted})
-    tokens = _layer_tokens(database, list(prompts))
-    return [
-        SentPrompt(
-            run_id=run_id,
-            step=number,
-            at=datetime.fromisoformat(at),
-            model=model,
-            prompt=prompts[row],
-            left_out=LEFT_OUT.loads(left_out) if left_out else (),
-            tried=validate(FallbackStep(step=number, fallback=fallback, why=why, model=model)) if fallback else None,
-            size=validate(PromptSize(tools=tools, layers=tokens[row], stable=stable, broken_by=broken_by, cause=cause)),
-        )
-        for row, number, at, model, fallback, why, left_out, _, _, _, tools, stable, broken_by, cause in wanted
-    ]
+    prompts = _read_prompts(database, {row: columns[-3:] for row, *_, columns in wanted})
+    return [_sent(run_id, at, left, columns, *prompts[row]) for row, at, left, columns in wanted]
 
 
-def _layer_tokens(database: Database, prompts: Sequence[int]) -> dict[int, tuple[int, ...]]:
-    """Return the tokens of the layers of prompts, by the rows of these."""
-    select = "SELECT prompt, tokens FROM prompt_layers WHERE prompt IN (:prompts) ORDER BY prompt, position"
-    rows = database.all(select, prompts=prompts)
-    return {prompt: tuple(tokens for of, tokens in rows if of == prompt) for prompt in prompts}
+def _sent(
+    run_id: str, at: datetime, left: str | None, columns: Sequence[Any], prompt: Prompt, tokens: tuple[int, ...]
+) -> SentPrompt:
+    values = iter(columns)
+    asked, size = _TRIED.decode(values, fallback=""), _SIZE.decode(values, layers=tokens)
+    return SentPrompt(
+        run_id=run_id,
+        step=asked.step,
+        at=at,
+        model=asked.model,
+        prompt=prompt,
+        left_out=LEFT_OUT.loads(left) if left else (),
+        tried=asked if asked.fallback else None,
+        size=size,
+    )
 
 
 def _refuse_removed(database: Database, run_id: str) -> None:
@@ -317,15 +282,6 @@ def _read_old(
         if status != "open" and datetime.fromisoformat(ended_at) < before:
             by_place.setdefault(place, {})[run] = None
     return (rows[-1][0] + 1 if len(rows) == page else None), [tuple(runs) for runs in by_place.values()]
-
-
-def _groups(by_place: Iterable[Sequence[str]], size: int) -> Iterator[Sequence[str]]:
-    """Yield runs of one place each, at most *size*.
-
-    The layers of a place are deltas of each other, so after a group only one layer at each position is stored whole.
-    """
-    for runs in by_place:
-        yield from (runs[start : start + size] for start in range(0, len(runs), size))
 
 
 def remove_prompts(database: Database, runs: Sequence[str], at: datetime | None) -> int:
@@ -364,34 +320,31 @@ def last_prompt(database: Database, run_id: str) -> tuple[int, Prompt] | None:
     if found is None:
         return None
     row, step, *columns = found
-    return step, _read_prompts(database, {row: columns})[row]
+    return step, _read_prompts(database, {row: columns})[row][0]
 
 
-def _read_prompts(database: Database, rows: Mapping[int, Sequence[Any]]) -> dict[int, Prompt]:
-    """Return prompts by their rows; those are given with tools, settings and cache."""
-    select = """SELECT pl.prompt, l.id, l.name FROM prompt_layers pl JOIN layers l ON l.id = pl.layer
+def _read_prompts(database: Database, rows: Mapping[int, Sequence[Any]]) -> dict[int, tuple[Prompt, tuple[int, ...]]]:
+    """Return prompts with the tokens of their layers, by their rows; those are given with tools, settings and cache."""
+    select = """SELECT pl.prompt, l.id, l.name, pl.tokens FROM prompt_layers pl JOIN layers l ON l.id = pl.layer
         WHERE pl.prompt IN (:prompts) ORDER BY pl.prompt, pl.position"""
     used = database.all(select, prompts=list(rows))
-    contents = layer_contents(database, {layer for _, layer, _ in used})
-    layers = {row: _decode_layer(name, contents[row]) for _, row, name in used}
-    return {
-        row: Prompt(
-            layers=tuple(layers[layer] for prompt, layer, _ in used if prompt == row),
+    contents = layer_contents(database, {layer for _, layer, *_ in used})
+    layers = {layer: _decode_layer(name, contents[layer]) for _, layer, name, _ in used}
+    found: dict[int, tuple[Prompt, tuple[int, ...]]] = {}
+    for row, (tools, settings, cached) in rows.items():
+        own = [(layers[layer], tokens) for prompt, layer, _, tokens in used if prompt == row]
+        prompt = Prompt(
+            layers=tuple(layer for layer, _ in own),
             tools=TOOLS.loads(tools),
             settings=load_settings(settings),
             cached=cached,
         )
-        for row, (tools, settings, cached) in rows.items()
-    }
+        found[row] = prompt, tuple(tokens for _, tokens in own)
+    return found
 
 
 def _decode_layer(name: str, content: bytes | None) -> Layer:
     return Layer(name=name, instruction=REMOVED) if content is None else LAYER.loads(content.decode())
-
-
-def layer_content(database: Database, row: int) -> bytes | None:
-    """Return a layer's JSON, joined from its bases and suffixes; None if it was removed."""
-    return layer_contents(database, [row])[row]
 
 
 def layer_contents(database: Database, rows: Collection[int]) -> dict[int, bytes | None]:

@@ -21,10 +21,10 @@ from tertulia.errors import InvalidValue
 from tertulia.events import DurableEvent, FallbackTried, PromptSent, RunEnded, RunStarted, ToolFinished, ToolStarted
 from tertulia.messages import Place
 from tertulia.models.calls import Call
-from tertulia.run.journal import FallbackStep, Journal, Run, ToolRun
+from tertulia.run.journal import FallbackStep, Journal, Run, StepProgress, ToolRun
 from tertulia.store import decisions, events, outbox, prompts, tasks, usage
 from tertulia.store.database import Database, insert_into
-from tertulia.store.encoding import PLACE, STRINGS, Columns, clean, dumps, validate_id
+from tertulia.store.encoding import PLACE, STRINGS, Columns, clean, dumps, validate, validate_id
 from tertulia.store.identities import find_place, upsert_place, upsert_title
 from tertulia.store.message_rows import FIND_MESSAGE
 from tertulia.store.prompts import SqlPrompts, last_prompt
@@ -362,6 +362,17 @@ def select_runs(database: Database, which: str, **values: Any) -> list[Run]:
     """Return the runs that a clause selects."""
     rows = database.all(f"{_SELECT} {which}", **values)
     return [_RUN.decode(columns, place=PLACE.loads(place)) for place, *columns in rows]
+
+
+def select_steps(database: Database, run_ids: Sequence[str]) -> dict[str, list[StepProgress]]:
+    """Return the steps of runs, by the ids of these; of a step that was asked twice the last prompt."""
+    select = f"SELECT run_id, at, {_FALLBACK} FROM prompts WHERE run_id IN (:runs) ORDER BY id"
+    found: dict[str, dict[int, StepProgress]] = {}
+    for run_id, at, step, fallback, *rest in database.all(select, runs=list(run_ids)):
+        tried = None if fallback is None else _FALLBACK.decode((step, fallback, *rest))
+        asked = StepProgress(step=step, at=datetime.fromisoformat(at), model=rest[-1], tried=tried)
+        found.setdefault(run_id, {})[step] = validate(asked)
+    return {run_id: list(steps.values()) for run_id, steps in found.items()}
 
 
 def select_tools(database: Database, run_ids: Sequence[str]) -> dict[str, list[ToolRun]]:

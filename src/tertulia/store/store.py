@@ -33,6 +33,7 @@ from tertulia.store.media_folder import copy_folder, refuse_existing, remove_unf
 from tertulia.store.messages import SqlInbox
 from tertulia.store.model_caches import SqlModelCaches
 from tertulia.store.opening import Opened, connect_reading, driver_of, open_beside, open_store
+from tertulia.store.orders import SqlOrders
 from tertulia.store.outbox import SqlOutbox
 from tertulia.store.owner_settings import SqlOwnerSettings
 from tertulia.store.places import SqlPlaceSettings
@@ -79,7 +80,8 @@ class Store(CheckedCalls):
         self.tasks = SqlTasks(self.writer, self.reader, graph)
         self.place_settings = SqlPlaceSettings(self.writer, self.reader)
         self.owner_settings = SqlOwnerSettings(self.writer, self.reader)
-        self.facts = SqlFacts(self.writer, self.reader, rules, graph)
+        self.facts = facts = SqlFacts(self.writer, self.reader, rules, graph)
+        self.orders = SqlOrders(self.writer, self.reader, facts, rules, graph)
         self.proposals = SqlProposals(self.writer, self.reader)
         self.cursors = SqlCursors(self.writer, self.reader)
         self.episodes = SqlEpisodes(self.writer, self.reader)

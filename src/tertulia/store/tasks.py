@@ -118,7 +118,7 @@ class SqlTasks(Repository):
         if found is None:
             return None
         return await self._writer.run(
-            lambda database: _cancel(database, task_id, why, self._rules), places=[found.place]
+            lambda database: cancel(database, task_id, why, self._rules), places=[found.place]
         )
 
     async def cancel_superseded(self, place: Place, policy: Policy) -> None:
@@ -248,7 +248,8 @@ def _find(database: Database, task_id: str) -> tuple[str, Task | None]:
     return (row[0], TASK.loads(row[1])) if row else ("", None)
 
 
-def _cancel(database: Database, task_id: str, why: str, rules: PlanRules) -> Task | None:
+def cancel(database: Database, task_id: str, why: str, rules: PlanRules) -> Task | None:
+    """Cancel a task that has not begun; None where there is none."""
     name, found = _find(database, task_id)
     if found is None:
         return None

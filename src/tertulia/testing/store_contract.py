@@ -17,6 +17,7 @@ pytest.register_assert_rewrite(
             "store_conversation_contract",
             "store_outbox_contract",
             "store_run_contract",
+            "store_order_contract",
             "store_inspection_contract",
             "store_memory_contract",
             "store_machine",
@@ -28,6 +29,7 @@ from tertulia.testing.store_conversation_contract import ConversationContract  #
 from tertulia.testing.store_inspection_contract import InspectionContract  # noqa: E402
 from tertulia.testing.store_machine import MachineContract  # noqa: E402
 from tertulia.testing.store_memory_contract import MemoryContract  # noqa: E402
+from tertulia.testing.store_order_contract import OrderContract  # noqa: E402
 from tertulia.testing.store_outbox_contract import OutboxContract  # noqa: E402
 from tertulia.testing.store_run_contract import RunContract  # noqa: E402
 from tertulia.testing.store_world import Opened  # noqa: E402
@@ -36,7 +38,13 @@ __all__ = ["StoreContract"]
 
 
 class StoreContract(
-    ConversationContract, OutboxContract, RunContract, MemoryContract, InspectionContract, MachineContract
+    ConversationContract,
+    OutboxContract,
+    RunContract,
+    OrderContract,
+    MemoryContract,
+    InspectionContract,
+    MachineContract,
 ):
     """The tests of what the engine relies on. A subclass is called `Test…` and defines `stores`."""
 

@@ -2,17 +2,22 @@
 
 from datetime import timedelta
 
+import pytest
 from msgspec.structs import replace
 
 from tertulia.context.values import RecalledThing
 from tertulia.decisions import Decision
 from tertulia.engine.inspection import CallTime, Spent
 from tertulia.engine.store_protocols import DeliveryAttempt, StoreProtocol
+from tertulia.errors import InvalidValue
+from tertulia.memory.values import Episode, IndexEntry, Subject, Summary
 from tertulia.models.base import Usage
 from tertulia.models.calls import Call
 from tertulia.models.prices import Price
+from tertulia.parts import Media
 from tertulia.testing.store_memory_contract import a_fact, learn
 from tertulia.testing.store_world import (
+    ALICE,
     BOB,
     DIRECT,
     GROUP,
@@ -139,6 +144,34 @@ class InspectionContract:
             assert [one.run.id for one in await store.inspection.runs(most=9, **named)] == ["r1"]
 
     @check
+    async def test_prompts_of_a_day_come_with_layers_calls_and_tools(self, store: StoreProtocol) -> None:
+        await receive(store, a_message())
+        await store.runs.begin(a_run(), PROMPT, at=NOON)
+        await store.runs.add_call(a_run(), a_call(status="failed", usage=Usage(), money=0.0))
+        await store.runs.add_record(a_run(), 0, a_record(), call=a_call())
+        await store.runs.begin_tool(a_run(), a_tool_run())
+        await store.runs.ask(a_run(), 1, PROMPT, at=LATER)
+        await store.runs.ask(a_run(), 1, PROMPT, at=LATER + timedelta(seconds=1))
+        later = a_run(id="r2", target="m9", taken=(), began_at=NOON + timedelta(days=1))
+        await store.runs.begin(later, PROMPT, at=NOON + timedelta(days=1))
+
+        first, second = await store.inspection.sent(place=GROUP, day=NOON.date(), most=9)
+        (last,) = await store.inspection.sent(runs=["r2"], most=9)
+
+        assert (first.run_id, first.step, first.at, first.status, first.after) == ("r1", 0, NOON, "answered", ())
+        assert rounded(first.spent) == replace(SPENT, calls=2)
+        assert (second.step, second.at, second.status) == (1, LATER + timedelta(seconds=1), "under way")
+        assert second.after == ("look",)
+        assert second.target
+        assert second.target.message.id == "m1"
+        assert len(second.layers) == len(second.size.layers) == len(PROMPT.layers)
+        assert (last.run_id, last.target) == ("r2", None)
+        assert list(await store.inspection.days(GROUP)) == [NOON.date() + timedelta(days=1), NOON.date()]
+        assert list(await store.inspection.sent(place=GROUP, day=NOON.date(), most=1)) == [second]
+        with pytest.raises(InvalidValue, match="say which runs, or a place and a day"):
+            await store.inspection.sent(place=GROUP, most=1)
+
+    @check
     async def test_tools_replies_and_tasks_are_found_by_their_runs(self, store: StoreProtocol) -> None:
         await store.runs.begin(a_run(), PROMPT, at=NOON)
         await store.runs.begin_tool(a_run(), a_tool_run())
@@ -206,3 +239,102 @@ class InspectionContract:
         assert dict(await store.inspection.episodes(["?"])) == {}
         assert await store.prompts.runs("r") == ["r1"]
         assert [one.step for one in await store.prompts.sent_by("r1")] == [0]
+
+    @check
+    async def test_people_come_with_their_names_messages_and_facts(self, store: StoreProtocol) -> None:
+        later = replace(ALICE, name="Alisa")
+        await receive(store, a_message(), a_message(id="m2", author=BOB), a_message(id="m3", author=later))
+        await say(store, "Yes?", as_id="s1")
+        await learn(store, a_fact())
+        await store.place_settings.block(platform=GROUP.platform, author_id=BOB.id, at=NOON)
+
+        every = await store.inspection.people(most=9)
+        there = await store.inspection.people(place=GROUP, most=9)
+        (bob,) = await store.inspection.people(person=Subject(platform=GROUP.platform, id=BOB.id), most=9)
+
+        assert [(one.person.name, one.names, one.messages, one.facts, one.blocked) for one in every] == [
+            ("Alisa", ("Alisa", "Alice"), 2, 1, False),
+            ("Bob", ("Bob",), 1, 0, True),
+        ]
+        assert list(there) == list(every)
+        assert (bob, bob.last_at) == (every[1], NOON)
+        assert await store.inspection.people(person=Subject(platform=GROUP.platform, id="?"), most=9) == []
+        assert [place.key for place in await store.inspection.places_of(bob.person)] == [GROUP.key]
+        assert dict(await store.inspection.names([ALICE.id])) == {(GROUP.platform, ALICE.id): "Alisa"}
+
+    @check
+    async def test_facts_come_with_sources_and_uses_and_can_be_planned_to_be_forgotten(
+        self, store: StoreProtocol
+    ) -> None:
+        await learn(store, fact := a_fact())
+        subject = Subject(platform=GROUP.platform, id=ALICE.id)
+        summary = Summary(subject=subject, place=GROUP, text="She likes tea.", facts=1, digest="d", made_at=NOON)
+        await store.facts.summarise(summary, made_of=[fact.id])
+        thing = RecalledThing(kind="fact", id=fact.id, why="it is known of the author")
+        await store.runs.begin(a_run(), PROMPT, at=NOON, recalled=[thing])
+
+        use = (await store.inspection.fact_uses([fact.id]))[fact.id]
+
+        assert ([one.message.id for one in use.sources], use.runs) == (["m1"], 1)
+        assert list(await store.inspection.summaries(subject)) == [summary]
+        planned = {"facts": 1, "messages": 1, "summaries": 1}
+        assert dict(await store.inspection.plan_forget_facts([fact.id])) == planned
+        plan = await store.plan_forget(platform=GROUP.platform, author_id=ALICE.id)
+        assert (plan.report().known, plan.report().facts, plan.report().messages) == (True, 1, 1)
+        assert await store.export_person(platform=GROUP.platform, author_id=ALICE.id)
+
+    @check
+    async def test_the_newest_episodes_are_those_of_a_person_or_a_place(self, store: StoreProtocol) -> None:
+        await receive(store, *a_talk(4))
+        for number, people in enumerate(((ALICE.id, BOB.id), (BOB.id,))):
+            seen = await store.episodes.cursor(GROUP)
+            assert seen is not None
+            episode = Episode(id=f"e{number}", place=GROUP, start=2 * number, stop=2 * number + 2, people=people)
+            assert await store.episodes.add(episode, seen=seen)
+        alice = Subject(platform=GROUP.platform, id=ALICE.id)
+
+        assert [one.id for one in await store.inspection.newest_episodes(place=GROUP, most=9)] == ["e1", "e0"]
+        assert [one.id for one in await store.inspection.newest_episodes(person=alice, most=9)] == ["e0"]
+        assert [one.id for one in await store.inspection.newest_episodes(place=GROUP, most=1)] == ["e1"]
+        assert set(await store.inspection.episodes(["e0", "e9"])) == {"e0"}
+
+    @check
+    async def test_the_outbox_tasks_and_media_are_bounded_lists(self, store: StoreProtocol) -> None:
+        for name, status in (("o1", "sent"), ("o2", "waiting"), ("o3", "sent"), ("o4", "doubtful")):
+            await store.outbox.put(a_reply(id=name))
+            await store.outbox.put(a_reply(id=name, status=status, message_id=None if status == "waiting" else name))
+        await store.tasks.add([a_task(id="t1"), a_task(id="t2")])
+        photo = Media(media_kind="photo", unique_id="p1", file_id="f")
+        await receive(store, a_message(parts=(photo,)), a_message(id="m2", parts=(replace(photo, unique_id="p2"),)))
+        await store.descriptions.describe("p1", "a cat", by="m", at=NOON)
+        await store.inbox.delete(GROUP, "m2", at=LATER)
+
+        (media,) = await store.inspection.media(most=9)
+
+        assert [one.id for one in await store.inspection.outbox(most=3)] == ["o4", "o2", "o3"]
+        assert [one.id for one in await store.inspection.tasks_listed(most=9)] == ["t2", "t1"]
+        assert (media.unique_id, media.kind, media.file, media.description) == ("p1", "photo", None, "a cat")
+        assert (media.message.number, media.failure) == (0, "")
+
+    @check
+    async def test_messages_of_all_places_are_searched_by_index_and_by_text(self, store: StoreProtocol) -> None:
+        await receive(store, *a_talk(3), a_message("elsewhere", id="m9", place=DIRECT))
+        batch = await store.index_writer.unindexed(GROUP, most=10)
+        assert batch is not None
+        entries = [
+            IndexEntry(
+                number=one.number, name=one.name, at=0, length=2, traits=0, words={"tea": 1, f"n{one.number}": 2}
+            )
+            for one in batch.said
+        ]
+        assert await store.index_writer.add(batch, entries)
+        await store.inbox.delete(GROUP, "2", at=LATER)
+
+        found = await store.inspection.search([("te", False), ("n0", True)], most=9)
+
+        assert [(one.message.id, one.matches) for one in found] == [("0", 2), ("1", 1)]
+        assert await store.inspection.search([], most=9) == []
+        assert await store.inspection.search([("zebra", True)], most=9) == []
+        texts = ["elsewhere", "number"]
+        assert [one.message.id for one in await store.inspection.containing(texts, most=9)] == ["m9"]
+        assert await store.inspection.containing(["100%", "a_b", "!"], most=9) == []

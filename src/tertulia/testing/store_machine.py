@@ -21,6 +21,8 @@ from msgspec.structs import replace
 
 from tertulia.decisions import Decision
 from tertulia.engine.store_protocols import OutboxItem, SendStatus, StoreProtocol, UpdateResult
+from tertulia.engine.view import View, named, reduce
+from tertulia.engine.view_reader import ViewReader
 from tertulia.messages import NOBODY, Message, Place, placeholder_of
 from tertulia.parts import Text
 from tertulia.platform import Received
@@ -40,6 +42,7 @@ from tertulia.testing.store_world import (
 
 PLACES = st.sampled_from([GROUP, DIRECT])
 IDS = st.sampled_from([str(number) for number in range(6)])
+MOST = 3  # messages of a view
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12).filter(str.strip)
 
 
@@ -58,6 +61,7 @@ class StoreMachine(RuleBasedStateMachine):
         self._doubtful: dict[str, Place] = {}  # replies of which nobody knows whether they were sent
         self._count = 0
         self._changes = {GROUP: 0, DIRECT: 0}
+        self._views = {place: View(place=place, most=MOST) for place in (GROUP, DIRECT)}  # reduced event by event
 
     @initialize()
     def open(self) -> None:
@@ -173,6 +177,21 @@ class StoreMachine(RuleBasedStateMachine):
             assert waiting == [messages[name] for name in messages if name in self._waiting[place]]
         assert {run.place: run.id for run in self._do(self._store.runs.open())} == self._runs
         assert {one.id for one in self._do(self._store.outbox.listed("doubtful"))} == self._doubtful.keys()
+
+    @invariant()
+    def names_in_its_events_what_a_view_shows(self) -> None:
+        for place in self._messages:
+            self._views[place] = self._do(self._follow(self._views[place]))
+            stands = self._do(ViewReader(self._store, place, most=MOST).read())
+            assert self._views[place] == replace(stands, cursor=self._views[place].cursor)
+
+    async def _follow(self, view: View) -> View:
+        """Return a view after the events that the store has behind it."""
+        reader = ViewReader(self._store, view.place, most=view.most)
+        for event in await self._store.events.read(after=view.cursor, place=view.place):
+            names = named(event)
+            view = reduce(view, event, await reader.load(names) if names else None).view
+        return view
 
     @invariant()
     def counts_the_events_of_each_place(self) -> None:

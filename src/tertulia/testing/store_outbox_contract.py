@@ -193,7 +193,7 @@ class OutboxContract:
         await store.outbox.decide("o2", "dropped")
         stop()
 
-        found = [(type(event), getattr(event, "delivery_id", "")) for event in published]
+        found = [(type(event), name) for event in published if (name := getattr(event, "delivery_id", ""))]
         assert found == [
             (ReplyQueued, "o1"),
             (ReplyQueued, "o2"),
@@ -201,7 +201,7 @@ class OutboxContract:
             (ReplySent, "o1"),
             (ReplyDropped, "o2"),
         ]
-        assert [event.number for event in published] == [1, 2, 3, 4, 5]
+        assert [event.number for event in published] == list(range(1, len(published) + 1))
 
     @check
     async def test_what_is_to_be_sent_goes_to_where_its_place_is_now(self, store: StoreProtocol) -> None:

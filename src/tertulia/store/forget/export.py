@@ -8,11 +8,10 @@ or the words of theirs that it forwards.
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct
-
 from tertulia.memory.forget import Plan
 from tertulia.store.database import Database
 from tertulia.store.encoding import ANY
+from tertulia.store.forget.removal import DERIVED, OWN, Section
 
 LEFT_OUT = {
     "prompts": "they repeat what is exported here, between messages of other people; `runs` counts them",
@@ -27,71 +26,21 @@ LEFT_OUT = {
     "texts about other people": "`about_others` is true where only words of this person are in them",
 }
 _MAX_IDS = 500  # ids in one statement
-_CONTENT = "message_id sent_at received_at edited_at deleted hidden album parts reply forwarded_from"
 _JSON = set("parts reply forwarded_from before emojis tags task exchange entry message".split())
 
 
-class Shown(Struct, frozen=True):
-    """Where the rows of a section of the plan are, and what is shown of them."""
-
-    table: str
-    columns: str
-    key: str = "id"
-    under: str = ""  # the section of the export, where it is another one
-    is_about_others: bool = False
-
-
-SECTIONS: Mapping[str, Shown] = {
-    "names": Shown("names", "name username seen_at"),
-    "messages": Shown("messages", f"id place {_CONTENT}"),
-    "earlier_versions": Shown("message_changes", "place message kind at before"),
-    "answers": Shown("messages", f"place {_CONTENT}"),
-    "quotes": Shown("messages", "place message_id reply"),
-    "quotes_in_versions": Shown("message_changes", "place message before", under="quotes"),
-    "forwards": Shown("messages", "place message_id forwarded_from parts"),
-    "hidden_sentences": Shown("hidden_sentences", "message text", key="message"),
-    "reactions": Shown("reactions", "place message_id emojis at"),
-    "commands": Shown("commands", "place command argument message"),
-    "descriptions": Shown("descriptions", "unique_id text made_by at", key="unique_id made_by"),
-    "media_without_description": Shown(
-        "description_failures", "unique_id made_by why failures", key="unique_id made_by"
-    ),
-    "files": Shown("files", "sha256 mime size width height seconds pages at used_at", key="sha256"),
-    "texts_of_files": Shown("file_forms", "source form text", key="source form"),
-    "media_without_file": Shown("media_files", "unique_id failure failures at", key="unique_id"),
-    "files_at_services": Shown("handles", "sha256 account name uri at expires_at", key="account name"),
-    "facts": Shown(
-        "facts",
-        "place id fact_id key text scope confidence learned_at valid_from valid_until superseded_by imported_from",
-    ),
-    "facts_about_others": Shown("facts", "place fact_id learned_at", under="facts", is_about_others=True),
-    "proposals": Shown("proposals", "run_id until fact"),
-    "fact_exclusions": Shown("fact_exclusions", "digest", key="about digest"),
-    "summaries": Shown("summaries", "place text made_at"),
-    "summaries_of_others": Shown("summaries", "place made_at", under="summaries", is_about_others=True),
-    "episodes": Shown("episodes", "place episode_id began_at ended_at topic summary tags"),
-    "episodes_of_others": Shown(
-        "episodes", "place episode_id began_at ended_at", under="episodes", is_about_others=True
-    ),
-    "window_summaries": Shown("window_pasts", "place", is_about_others=True),
-    "tasks": Shown("tasks", "place status body"),
-    "replies": Shown("outbox", "place outgoing_id kind status made_at sent_at reply"),
-    "runs": Shown("runs", "place run_id began_at ended_at status model prompts_removed_at"),
-    "calls": Shown("calls", "place purpose run_id model answered_by begun_at ended_at status why input output money"),
-    "usage": Shown("usage", "day place model calls input cached output thought money"),
-    "cap_notices": Shown("cap_notices", "place day", key="day place author"),
-    "titles": Shown("titles", "place title"),
-    "chats": Shown("chats", "name exchange", key="name"),
-}
+SECTIONS = {name: section for name, section in reversed((DERIVED | OWN).items()) if section.shown}
 
 
 def export_plan(database: Database, plan: Plan) -> dict[str, Any]:
     """Return everything that is known of a person: the rows of a plan."""
     places = {row: _place(database, row) for (row,) in database.all("SELECT id FROM places")}
     sections: dict[str, list[dict[str, Any]]] = {}
-    for name, shown in SECTIONS.items():
-        rows = _rows(database, shown, plan.rows.get(name, ()))
-        sections.setdefault(shown.under or name, []).extend(_finish(database, name, row, places, plan) for row in rows)
+    for name, section in SECTIONS.items():
+        rows = _rows(database, section, plan.rows.get(name, ()))
+        sections.setdefault(section.under or name, []).extend(
+            _finish(database, name, row, places, plan) for row in rows
+        )
     entries = (
         "SELECT entry FROM chat_entries WHERE chat = :chat AND number >= :start AND number < :stop ORDER BY number"
     )
@@ -118,16 +67,16 @@ def export_plan(database: Database, plan: Plan) -> dict[str, Any]:
     }
 
 
-def _rows(database: Database, shown: Shown, keys: tuple[Any, ...]) -> list[dict[str, Any]]:
+def _rows(database: Database, section: Section, keys: tuple[Any, ...]) -> list[dict[str, Any]]:
     """Return the rows of these keys, in their order."""
-    named, columns = shown.key.split(), shown.columns.split()
-    select = f"SELECT {', '.join((*named, *columns))} FROM {shown.table} WHERE {named[0]} IN (:some)"
+    named, columns = section.key.split(), section.shown.split()
+    select = f"SELECT {', '.join((*named, *columns))} FROM {section.table} WHERE {named[0]} IN (:some)"
     found: dict[Any, list[dict[str, Any]]] = {}
     for start in range(0, len(keys), _MAX_IDS):
         for row in database.all(select, some=[key[0] for key in keys[start : start + _MAX_IDS]]):
             key, values = row[: len(named)], row[len(named) :]
             found.setdefault(tuple(key), []).append(dict(zip(columns, values, strict=True)))
-    more = {"about_others": True} if shown.is_about_others else {}
+    more = {"about_others": True} if section.is_about_others else {}
     return [row | more for key in keys for row in found.get(tuple(key), ())]
 
 

@@ -25,11 +25,10 @@ from tertulia.memory.values import (
     UnsentWork,
     Withdrawal,
 )
-from tertulia.messages import Reply
-from tertulia.store import chats, cursors, decisions, tasks
+from tertulia.store import chats, cursors, decisions
 from tertulia.store.database import Database
-from tertulia.store.encoding import REPLY, STRINGS, TASK, dumps
-from tertulia.store.fact_rows import SAID_IN_GROUP
+from tertulia.store.encoding import STRINGS, TASK, dumps
+from tertulia.store.fact_rows import SAID_IN_GROUP, add_fact_changes
 from tertulia.store.forget import removal, retraction
 from tertulia.store.model_caches import drop_caches
 from tertulia.store.prompts import layer_contents
@@ -103,10 +102,6 @@ _UNSENT = """SELECT id, place, run_id, reply_id, text, turns FROM outbox
 _LAST_LAYERS = """SELECT p.run_id, l.layer FROM prompt_layers l JOIN prompts p ON p.id = l.prompt
     WHERE p.id IN (SELECT max(id) FROM prompts WHERE run_id IN (:runs) GROUP BY run_id)
     ORDER BY l.prompt, l.position"""
-
-# Replies that lose their content. One that is just being sent may still arrive, but is in no prompt.
-_EMPTY_REPLY = """UPDATE outbox SET text = '', reply = :reply, turns = '[]', why = :why,
-    status = CASE WHEN status = 'sent' THEN 'sent' ELSE 'dropped' END WHERE id = :row"""
 
 
 class Seen(NamedTuple):
@@ -215,6 +210,7 @@ class Forgetting:
 def mark(database: Database, facts: Sequence[int], at: datetime) -> None:
     """Mark facts as forgotten: from now on they are in no read, and nothing that was said before teaches them."""
     people = {about for (about,) in database.all(_MARK, facts=facts, at=at.isoformat())}
+    add_fact_changes(database, facts, at=at)
     cursors.exclude_facts(database, facts)
     retraction.remove_summaries(database, people)
 
@@ -402,14 +398,9 @@ def _read_open_runs(database: Database, places: Sequence[int]) -> Iterator[OpenR
 
 def _withdraw(database: Database, found: Withdrawal, plans: PlanRules) -> None:
     """Empty unsent replies, cancel tasks and withdraw runs."""
-    rows = database.all("SELECT id, reply FROM outbox WHERE id IN (:replies)", replies=found.replies)
-    empty = [(row, Reply(place=REPLY.loads(reply).place, text="")) for row, reply in rows]
-    database.many(_EMPTY_REPLY, [{"row": row, "reply": dumps(reply), "why": REASON} for row, reply in empty])
+    removal.empty_replies(database, found.replies, REASON)
     database.run("UPDATE outbox SET turns = '[]' WHERE id IN (:turns)", turns=found.turns)
-    bodies = database.all("SELECT body FROM tasks WHERE task_id IN (:tasks)", tasks=found.tasks)
-    cancelled = [replace(TASK.loads(body), args={}, status="cancelled", why=REASON) for (body,) in bodies]
-    if cancelled:
-        tasks.change(database, {task.id: task for task in cancelled}, plans)
+    removal.cancel_tasks(database, "task_id IN (:tasks)", plans, REASON, tasks=found.tasks)
     _withdraw_runs(database, found.runs)
 
 

@@ -101,7 +101,7 @@ class SqlForgets(Repository):
     async def _apply(self, sections: Mapping[str, Section], plan: Plan, at: datetime) -> None:
         for name, section in sections.items():
             for keys in _chunks(plan.rows.get(name, ()), section.at_once):
-                await self._writer.run(partial(section.remove, keys=keys, work=Work(plan, at, self._rules)))
+                await self._writer.run(partial(section.apply, keys=keys, work=Work(plan, at, self._rules)))
 
     async def _remove_own(self, plan: Plan, at: datetime) -> bool:
         """Remove what is the person's own; return False where something of theirs was written meanwhile."""

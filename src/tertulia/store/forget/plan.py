@@ -45,7 +45,7 @@ from tertulia.store.encoding import (
     clean,
     dumps,
 )
-from tertulia.store.forget.removal import COPIES_OF_TITLES, NOBODY
+from tertulia.store.forget.removal import COPIES_OF_TITLES, DERIVED, NOBODY, OWN
 from tertulia.store.identities import find_author, find_place
 from tertulia.store.prompts import layer_contents
 from tertulia.store.threads import ConnectionThread
@@ -177,7 +177,7 @@ class Planner:
         return await self._reader.run(lambda database: database.all(statement, **named, **values))
 
     async def _pages(self, statement: str) -> AsyncIterator[list[Row]]:
-        """Yield the rows of a statement whose first column is the id that it is ordered by."""
+        """Yield pages of a statement whose first column is the id that it is ordered by."""
         after = 0
         while rows := await self._all(statement, after=after, most=PAGE):
             yield rows
@@ -212,10 +212,8 @@ class Planner:
 
     async def _read_said(self) -> Said:
         """Read what the person is called, and all that they said, also where others quote or forward it."""
-        names = await self._all("SELECT id, name, username FROM names WHERE author = :author")
-        self._names = {name for _, *both in names for name in both if name}
-        for row, *_ in names:
-            self._add("names", row)
+        names = await self._all("SELECT name, username FROM names WHERE author = :author")
+        self._names = {name for both in names for name in both if name}
         forwards = [row async for page in self._pages(_FORWARDS) for row in page if row[4] == self._author]
         for *_, body, _parts in forwards:
             origin = AUTHOR.loads(body)
@@ -226,7 +224,6 @@ class Planner:
             for row, place, message_id, number, parts in page:
                 self._theirs[place, message_id] = row
                 self._touched.add((place, number))
-                self._add("messages", row)
                 self._add_said(said, row, PARTS.loads(parts))
         async for page in self._pages(_VERSIONS):
             for _, row, _, _, author, _, _, before in page:
@@ -514,11 +511,10 @@ class Planner:
         for name, exchange, exchanges in await self._reader.run(read_chats):
             is_theirs = self._platform == SERVICE and name == self._author_id
             place = await self._reader.run(partial(find_place, place=place_of_chat(name)))
-            start = 0
-            for entries in exchanges:
-                if is_theirs or words.at(place).is_in_json(*entries):
-                    self._add("exchanges" if is_theirs else "exchanges_of_others", name, start, start + len(entries))
-                start += len(entries)
+            section = "exchanges" if is_theirs else "exchanges_of_others"
+            for start, stop, text in exchanges:
+                if is_theirs or words.at(place).is_in_json(*text.split("\n")):
+                    self._add(section, name, start, stop)
             removed = any(chat == name for section in _EXCHANGES for chat, *_ in self._rows.get(section, ()))
             if exchange is not None and (is_theirs or removed or words.at(place).is_in_json(exchange)):
                 self._add("open_exchanges", name)
@@ -594,11 +590,10 @@ class Planner:
 
     async def _read_rest(self) -> None:
         """Find the rows that belong to the person, and those of their direct chats that nothing else found."""
-        for section, statement in _REST.items():
-            for key in await self._all(
-                statement, **({"direct": sorted(self._direct)} if ":direct" in statement else {})
-            ):
-                self._add(section, *key)
+        direct = sorted(self._direct)
+        for name, section in (DERIVED | OWN).items():
+            for key in await self._all(section.find, direct=direct) if section.find else ():
+                self._add(name, *key)
 
     async def _read_updates(self) -> None:
         """Find the raw updates of places where the person was, and those with one of their names."""
@@ -611,22 +606,6 @@ class Planner:
             found |= {row for row, raw in page if any(form in raw for form in forms)}
         for row in sorted(found):
             self._add("updates", row)
-
-
-# What belongs to the person by a column of its own.
-_REST = {
-    "reactions": "SELECT r.id FROM reactions r JOIN names n ON n.id = r.name WHERE n.author = :author ORDER BY r.id",
-    "commands": "SELECT c.id FROM commands c JOIN names n ON n.id = c.name WHERE n.author = :author ORDER BY c.id",
-    "hidden_sentences": """SELECT DISTINCT h.message FROM hidden_sentences h JOIN messages m ON m.id = h.message
-        JOIN names n ON n.id = m.name WHERE n.author = :author""",
-    "calls": "SELECT id FROM calls WHERE author = :author OR place IN (:direct) ORDER BY id",
-    "fact_exclusions": "SELECT about, digest FROM fact_exclusions WHERE about = :author",
-    "cap_notices": "SELECT day, place, author FROM cap_notices WHERE author = :author",
-    "usage": "SELECT id FROM usage WHERE author = :author OR place IN (:direct) ORDER BY id",
-    "blocks": """SELECT b.author FROM blocked_authors b WHERE b.author = :author AND NOT EXISTS (
-        SELECT 1 FROM forgets f JOIN authors a ON a.platform = f.platform AND a.author_id = f.author_id
-        WHERE a.id = b.author AND f.at = b.at)""",
-}
 
 
 def _quote_parts(quote: Quote) -> tuple[Part, ...]:

@@ -1,11 +1,12 @@
-"""Removes what a plan of forgetting names: each section in short transactions, in an order in which it can be resumed.
+"""The sections of a plan of forgetting: where their rows are, how they are found, removed and shown.
 
-Rows that others refer to are emptied: the number and id of a message stay, so that a platform which delivers it again
-adds nothing. What was derived from the person goes first. Their messages, names and direct chats are `OWN` and go last:
-until then the plan, computed again, finds everything that is left.
+Each section is removed in short transactions, in an order in which it can be resumed. Rows that others refer to are
+emptied: the number and id of a message stay, so that a platform which delivers it again adds nothing. What was derived
+from the person goes first. Their messages, names and direct chats are `OWN` and go last: until then the plan, computed
+again, finds everything that is left.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -13,28 +14,25 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tertulia.context.values import LeftOut
 from tertulia.memory.forget import Key, Plan
 from tertulia.memory.values import FactRules
-from tertulia.messages import Author, Quote, Reply
+from tertulia.messages import Author, Message, Quote, Reply
 from tertulia.run.chat_values import place_of_chat
-from tertulia.store import chats, decisions, file_garbage, message_rows, prompts, search_index, tasks
+from tertulia.store import chats, decisions, events, file_garbage, message_rows, prompts, search_index, tasks
 from tertulia.store.database import Database
 from tertulia.store.encoding import LEFT_OUT, MESSAGE, PLACE, QUOTE, REPLY, TASK, JsonType, clean, dumps
 from tertulia.store.forget import retraction
 from tertulia.store.identities import find_place, upsert_name
-from tertulia.store.message_rows import insert_change
+from tertulia.store.message_rows import insert_change, insert_changes
 from tertulia.store.model_caches import drop_caches
 from tertulia.tasks import graph
+from tertulia.tasks.task import PlanRules, Task
 from tertulia.timezones import utc
 
-_OF_RUNS = ("records", "tool_runs")  # tables of what a run showed and got, by `run_id`, beside its prompts and calls
 REASON = "somebody it came from was forgotten"
 NOBODY = Author(id="", name="")  # the author of emptied messages
-COPIES_OF_TITLES: Mapping[str, tuple[str, str, JsonType[Any]]] = {
-    "titles_in_tasks": ("tasks", "body", TASK),
-    "titles_in_replies": ("outbox", "reply", REPLY),
-    "titles_in_versions": ("message_changes", "before", MESSAGE),
-}
+_CONTENT = "message_id sent_at received_at edited_at deleted hidden album parts reply forwarded_from"
 
 
 class Work(Struct, frozen=True):
@@ -50,32 +48,58 @@ class Remove(Protocol):
 
 
 class Section(Struct, frozen=True):
-    """How the rows of a section are removed."""
+    """Rows of a plan: where they are, what is shown of them, how they are removed."""
 
-    remove: Remove
-    at_once: int = 200  # rows in one transaction; 0: those with the same first column
+    table: str = ""
+    shown: str = ""  # columns of the export
+    remove: Remove | None = None  # None: the rows are deleted
+    at_once: int = 200  # rows removed in one transaction; 0: those with the same first column
+    key: str = "id"
+    by: str = ""  # the condition that finds them, where a column names the person
+    under: str = ""  # the section of the export, where it is another one
+    is_about_others: bool = False
 
+    @property
+    def find(self) -> str:
+        return f"SELECT {', '.join(self.key.split())} FROM {self.table} WHERE {self.by} ORDER BY 1" if self.by else ""
 
-def _delete(table: str, *columns: str) -> Section:
-    """Delete rows by these columns, which are their key."""
-    statement = f"DELETE FROM {table} WHERE {' AND '.join(f'{one} = :{one}' for one in columns)}"
-
-    def remove(database: Database, keys: Sequence[Key], work: Work) -> None:
+    def apply(self, database: Database, keys: Sequence[Key], work: Work) -> None:
+        """Remove some rows."""
+        if self.remove:
+            self.remove(database, keys, work)
+            return
+        columns = self.key.split()
+        statement = f"DELETE FROM {self.table} WHERE {' AND '.join(f'{one} = :{one}' for one in columns)}"
         database.many(statement, [dict(zip(columns, key, strict=True)) for key in keys])
 
-    return Section(remove)
+
+def _run(*statements: str) -> Remove:
+    """Remove by statements over the ids of rows, the person and their direct chats."""
+
+    def remove(database: Database, keys: Sequence[Key], work: Work) -> None:
+        for statement in statements:
+            database.run(statement, rows=_ids(keys), author=work.plan.author, direct=work.plan.direct)
+
+    return remove
+
+
+def _rewrite(table: str, column: str, kind: JsonType[Any], change: Callable[[Any], Any]) -> Remove:
+    """Remove what a value no longer has when it is changed."""
+
+    def remove(database: Database, keys: Sequence[Key], work: Work) -> None:
+        rows = database.all(f"SELECT id, {column} FROM {table} WHERE id IN (:rows)", rows=_ids(keys))
+        changed = [{"row": row, "text": dumps(change(kind.loads(text)))} for row, text in rows]
+        database.many(f"UPDATE {table} SET {column} = :text WHERE id = :row", changed)
+
+    return remove
 
 
 def _ids(keys: Iterable[Key]) -> list[Any]:
     return [key[0] for key in keys]
 
 
-def _empty_updates(database: Database, keys: Sequence[Key], work: Work) -> None:
-    database.run("UPDATE updates SET raw = NULL WHERE id IN (:rows)", rows=_ids(keys))
-
-
 def _remove_descriptions(database: Database, keys: Sequence[Key], work: Work) -> None:
-    _DESCRIPTIONS.remove(database, keys, work)
+    Section("descriptions", key="unique_id made_by").apply(database, keys, work)
     select = """SELECT a.message FROM media a JOIN messages m ON m.id = a.message
         WHERE a.unique_id IN (:media) AND m.deleted = 0"""
     search_index.unindex(database, [message for (message,) in database.all(select, media=_ids(keys))])
@@ -99,54 +123,43 @@ def _empty_titles(database: Database, keys: Sequence[Key], work: Work) -> None:
         database.run("UPDATE titles SET title = '', body = :body WHERE id = :row", body=dumps(bare), row=row)
 
 
-def _empty_copies(section: str) -> Section:
-    """Remove the titles in values that name a place."""
-    table, column, kind = COPIES_OF_TITLES[section]
-
-    def remove(database: Database, keys: Sequence[Key], work: Work) -> None:
-        changed = []
-        for row, text in database.all(f"SELECT id, {column} FROM {table} WHERE id IN (:rows)", rows=_ids(keys)):
-            value = kind.loads(text)
-            changed.append({"row": row, "text": dumps(replace(value, place=replace(value.place, title="")))})
-        database.many(f"UPDATE {table} SET {column} = :text WHERE id = :row", changed)
-
-    return Section(remove)
+def _without_title(value: Any) -> Any:
+    return replace(value, place=replace(value.place, title=""))
 
 
 def _cancel_tasks(database: Database, keys: Sequence[Key], work: Work) -> None:
-    select = "SELECT body FROM tasks WHERE id IN (:rows) AND place NOT IN (:direct)"
-    found = [TASK.loads(body) for (body,) in database.all(select, rows=_ids(keys), direct=work.plan.direct)]
-    tasks.change(database, {task.id: _cancelled(task) for task in found}, graph)
+    cancel_tasks(database, "id IN (:rows) AND place NOT IN (:direct)", graph, rows=_ids(keys), direct=work.plan.direct)
 
 
-def _cancelled(task: Any) -> Any:
+def cancel_tasks(database: Database, which: str, rules: PlanRules, why: str = REASON, **values: Any) -> None:
+    """Empty the tasks of a WHERE clause; those that have not ended are cancelled."""
+    found = [TASK.loads(body) for (body,) in database.all(f"SELECT body FROM tasks WHERE {which}", **values)]
+    tasks.change(database, {task.id: _cancelled(task, why) for task in found}, rules)
+
+
+def _cancelled(task: Task, why: str) -> Task:
     status = "cancelled" if task.status in ("pending", "running") else task.status
-    return replace(task, args={}, status=status, why=REASON)
+    return replace(task, args={}, status=status, why=why)
 
 
 def _empty_replies(database: Database, keys: Sequence[Key], work: Work) -> None:
-    for row, reply in database.all("SELECT id, reply FROM outbox WHERE id IN (:rows)", rows=_ids(keys)):
-        empty_reply(database, row, REPLY.loads(reply), REASON)
+    empty_replies(database, _ids(keys))
 
 
-def empty_reply(database: Database, row: int, reply: Reply, why: str) -> None:
-    """Empty a reply, and drop it if it is not sent."""
-    database.run(
-        """UPDATE outbox SET text = '', reply = :reply, turns = '[]', why = :why,
-            status = CASE WHEN status = 'sent' THEN 'sent' ELSE 'dropped' END WHERE id = :row""",
-        reply=dumps(Reply(place=reply.place, text="")),
-        why=why,
-        row=row,
-    )
+def empty_replies(database: Database, rows: Sequence[int], why: str = REASON) -> None:
+    """Empty replies; those that are not sent are dropped. One that is just being sent may still arrive."""
+    found = database.all("SELECT id, place, reply FROM outbox WHERE id IN (:rows)", rows=rows)
+    empty = [(row, Reply(place=REPLY.loads(reply).place, text="")) for row, _, reply in found]
+    database.many(_EMPTY_REPLY, [{"row": row, "reply": dumps(reply), "why": why} for row, reply in empty])
+    events.add_place_changes(database, {place for _, place, _ in found})
 
 
-def _empty_turns_of_replies(database: Database, keys: Sequence[Key], work: Work) -> None:
-    database.run("UPDATE outbox SET turns = '[]' WHERE id IN (:rows)", rows=_ids(keys))
+_EMPTY_REPLY = """UPDATE outbox SET text = '', reply = :reply, turns = '[]', why = :why,
+    status = CASE WHEN status = 'sent' THEN 'sent' ELSE 'dropped' END WHERE id = :row"""
 
 
 def _remove_turns(database: Database, keys: Sequence[Key], work: Work) -> None:
-    for message in _ids(keys):
-        insert_change(database, message, "removed", None, None)
+    insert_changes(database, _ids(keys), "removed", None)
     database.run("DELETE FROM turns WHERE message IN (:messages)", messages=_ids(keys))
 
 
@@ -169,13 +182,9 @@ def _remove_runs_of_chat(database: Database, name: str) -> None:
     remove_runs(database, [run for (run,) in runs])
 
 
-def _empty_left_out(database: Database, keys: Sequence[Key], work: Work) -> None:
-    """Remove the ids of facts that were left out of prompts; their number stays."""
-    changed = []
-    for row, text in database.all("SELECT id, left_out FROM prompts WHERE id IN (:rows)", rows=_ids(keys)):
-        left = [replace(one, ids=(), text="") if one.source == "background" else one for one in LEFT_OUT.loads(text)]
-        changed.append({"row": row, "text": dumps(left)})
-    database.many("UPDATE prompts SET left_out = :text WHERE id = :row", changed)
+def _without_facts(left: Sequence[LeftOut]) -> list[LeftOut]:
+    """Return reports of what was left out of a prompt without the ids of facts; their number stays."""
+    return [replace(one, ids=(), text="") if one.source == "background" else one for one in left]
 
 
 def _remove_runs(database: Database, keys: Sequence[Key], work: Work) -> None:
@@ -185,10 +194,11 @@ def _remove_runs(database: Database, keys: Sequence[Key], work: Work) -> None:
 
 def remove_runs(database: Database, runs: Collection[str]) -> None:
     """Remove what these runs showed and got; that there were such runs stays."""
-    for table in _OF_RUNS:
+    for table in ("records", "tool_runs"):
         database.run(f"DELETE FROM {table} WHERE run_id IN (:runs)", runs=runs)
     prompts.remove_prompts(database, list(runs), None)
-    database.run("UPDATE runs SET why = '', forgotten = 1 WHERE run_id IN (:runs)", runs=runs)
+    update = "UPDATE runs SET why = '', forgotten = 1 WHERE run_id IN (:runs) RETURNING place"
+    events.add_place_changes(database, {place for (place,) in database.all(update, runs=runs)})
 
 
 def _empty_forwards(database: Database, keys: Sequence[Key], work: Work) -> None:
@@ -232,20 +242,17 @@ _EMPTY_MESSAGE = (  # all that a message has but its quote
 
 
 def _reduce_quotes(database: Database, keys: Sequence[Key], work: Work) -> None:
-    """Reduce quotes to the id of the quoted message."""
-    for row, reply in database.all("SELECT id, reply FROM messages WHERE id IN (:rows)", rows=_ids(keys)):
-        insert_change(database, row, "removed", work.at, None)
-        bare = dumps(Quote(message_id=QUOTE.loads(reply).message_id))
-        database.run("UPDATE messages SET reply = :bare, reply_author = NULL WHERE id = :row", bare=bare, row=row)
+    insert_changes(database, _ids(keys), "removed", work.at)
+    database.run("UPDATE messages SET reply_author = NULL WHERE id IN (:rows)", rows=_ids(keys))
+    _rewrite("messages", "reply", QUOTE, _bare)(database, keys, work)
 
 
-def _reduce_quotes_in_versions(database: Database, keys: Sequence[Key], work: Work) -> None:
-    changed = []
-    for row, before in database.all("SELECT id, before FROM message_changes WHERE id IN (:rows)", rows=_ids(keys)):
-        message = MESSAGE.loads(before)
-        bare = replace(message, reply_to=message.reply_to and Quote(message_id=message.reply_to.message_id))
-        changed.append({"row": row, "text": dumps(bare)})
-    database.many("UPDATE message_changes SET before = :text WHERE id = :row", changed)
+def _bare(quote: Quote) -> Quote:
+    return Quote(message_id=quote.message_id)
+
+
+def _with_bare_quote(message: Message) -> Message:
+    return replace(message, reply_to=message.reply_to and _bare(message.reply_to))
 
 
 def _empty_messages(database: Database, keys: Sequence[Key], work: Work) -> None:
@@ -260,76 +267,95 @@ def _remove_files(database: Database, keys: Sequence[Key], work: Work) -> None:
     file_garbage.remove_files(database, _ids(keys))
 
 
-def _detach_usage(database: Database, keys: Sequence[Key], work: Work) -> None:
-    rows = _ids(keys)
-    database.run(
-        "UPDATE usage SET author = NULL WHERE id IN (:rows) AND author = :author", rows=rows, author=work.plan.author
-    )
-    database.run(
-        "UPDATE usage SET place = NULL WHERE id IN (:rows) AND place IN (:direct)", rows=rows, direct=work.plan.direct
-    )
-
-
-def _nothing(database: Database, keys: Sequence[Key], work: Work) -> None:
-    """Remove nothing: these rows go with others, and are in the plan because they are shown."""
-
-
-_DESCRIPTIONS = _delete("descriptions", "unique_id", "made_by")
-_SHOWN = Section(_nothing)
-
-DERIVED: Mapping[str, Section] = {
-    "updates": Section(_empty_updates),
-    "events": _delete("place_events", "id"),
-    "tasks": Section(_cancel_tasks, at_once=50),
-    "answers": Section(_empty_answers, at_once=10),
-    "turns": Section(_remove_turns),
-    "replies": Section(_empty_replies),
-    "turns_of_replies": Section(_empty_turns_of_replies),
-    "facts_about_others": Section(_remove_facts, at_once=10),
-    "facts": Section(_remove_facts, at_once=10),
-    "proposals": _SHOWN,
-    "sources": Section(_remove_sources, at_once=10),
-    "summaries": _delete("summaries", "id"),
-    "summaries_of_others": _delete("summaries", "id"),
-    "episodes": _delete("episodes", "id"),
-    "episodes_of_others": _delete("episodes", "id"),
-    "window_summaries": _delete("window_pasts", "id"),
-    "titles": Section(_empty_titles),
-    **{section: _empty_copies(section) for section in COPIES_OF_TITLES},
-    "left_out": Section(_empty_left_out),
-    "runs": Section(_remove_runs, at_once=5),
-    "exchanges": Section(_remove_exchanges, at_once=0),
-    "exchanges_of_others": Section(_remove_exchanges, at_once=0),
-    "open_exchanges": Section(_end_exchanges, at_once=1),
-    "calls": _delete("calls", "id"),
-    "prompts": _SHOWN,
-    "records": _SHOWN,
-    "tool_runs": _SHOWN,
+_SHOWN = _run()  # they go with others, and are in the plan because they are shown
+_detach_usage = _run(
+    "UPDATE usage SET author = NULL WHERE id IN (:rows) AND author = :author",
+    "UPDATE usage SET place = NULL WHERE id IN (:rows) AND place IN (:direct)",
+)
+_reduce_quotes_in_versions = _rewrite("message_changes", "before", MESSAGE, _with_bare_quote)
+_THEIRS = "author = :author OR place IN (:direct)"
+_BY_NAME = "name IN (SELECT id FROM names WHERE author = :author)"
+# A person who is blocked by somebody, and not because they are being forgotten.
+_BLOCKED = """author = :author AND NOT EXISTS (
+    SELECT 1 FROM forgets f JOIN authors a ON a.platform = f.platform AND a.author_id = f.author_id
+    WHERE a.id = blocked_authors.author AND f.at = blocked_authors.at)"""
+_FACT = "place id fact_id key text scope confidence learned_at valid_from valid_until superseded_by imported_from"
+_EPISODE = "place episode_id began_at ended_at"
+_CALL = "place purpose run_id model answered_by begun_at ended_at status why input output money"
+COPIES_OF_TITLES: Mapping[str, tuple[str, str, JsonType[Any]]] = {
+    "titles_in_tasks": ("tasks", "body", TASK),
+    "titles_in_replies": ("outbox", "reply", REPLY),
+    "titles_in_versions": ("message_changes", "before", MESSAGE),
 }
-OWN: Mapping[str, Section] = {
-    "descriptions": Section(_remove_descriptions, at_once=20),
-    "media_without_description": _delete("description_failures", "unique_id", "made_by"),
-    "description_positions": _delete("description_positions", "unique_id", "made_by", "place"),
-    "media_without_file": _SHOWN,
-    "texts_of_files": _SHOWN,
-    "files_at_services": _SHOWN,
-    "files": Section(_remove_files, at_once=50),
-    "media_files": _delete("media_files", "unique_id"),
-    "quotes": Section(_reduce_quotes),
-    "quotes_in_versions": Section(_reduce_quotes_in_versions),
-    "forwards": Section(_empty_forwards, at_once=25),
-    "earlier_versions": _SHOWN,
-    "hidden_sentences": _SHOWN,
-    "messages": Section(_empty_messages, at_once=10),
-    "fact_exclusions": _delete("fact_exclusions", "about", "digest"),
-    "cap_notices": _delete("cap_notices", "day", "place", "author"),
-    "usage": Section(_detach_usage),
-    "reactions": _delete("reactions", "id"),
-    "commands": _delete("commands", "id"),
-    "places": _SHOWN,  # `remove_place_part` removes them
-    "chats": _delete("chats", "name"),
-    "blocks": _SHOWN,  # hidden until the end
-    "names": _SHOWN,  # `remove_person` removes them
+
+# The sections in the order in which they are removed; an export shows the last ones first.
+DERIVED = {
+    "updates": Section(remove=_run("UPDATE updates SET raw = NULL WHERE id IN (:rows)")),
+    "events": Section("place_events"),
+    "tasks": Section("tasks", "place status body", _cancel_tasks, 50),
+    "answers": Section("messages", f"place {_CONTENT}", _empty_answers, 10),
+    "turns": Section(remove=_remove_turns),
+    "replies": Section("outbox", "place outgoing_id kind status made_at sent_at reply", _empty_replies),
+    "turns_of_replies": Section(remove=_run("UPDATE outbox SET turns = '[]' WHERE id IN (:rows)")),
+    "facts_about_others": Section(
+        "facts", "place fact_id learned_at", _remove_facts, 10, under="facts", is_about_others=True
+    ),
+    "facts": Section("facts", _FACT, _remove_facts, 10),
+    "proposals": Section("proposals", "run_id until fact", _SHOWN),
+    "sources": Section(remove=_remove_sources, at_once=10),
+    "summaries_of_others": Section("summaries", "place made_at", under="summaries", is_about_others=True),
+    "summaries": Section("summaries", "place text made_at"),
+    "episodes_of_others": Section("episodes", _EPISODE, under="episodes", is_about_others=True),
+    "episodes": Section("episodes", f"{_EPISODE} topic summary tags"),
+    "window_summaries": Section("window_pasts", "place", is_about_others=True),
+    "titles": Section("titles", "place title", _empty_titles),
+    **{name: Section(remove=_rewrite(*column, _without_title)) for name, column in COPIES_OF_TITLES.items()},
+    "left_out": Section(remove=_rewrite("prompts", "left_out", LEFT_OUT, _without_facts)),
+    "runs": Section("runs", "place run_id began_at ended_at status model prompts_removed_at", _remove_runs, 5),
+    "exchanges": Section(remove=_remove_exchanges, at_once=0),
+    "exchanges_of_others": Section(remove=_remove_exchanges, at_once=0),
+    "open_exchanges": Section(remove=_end_exchanges, at_once=1),
+    "calls": Section("calls", _CALL, by=_THEIRS),
+    **dict.fromkeys(("prompts", "records", "tool_runs"), Section(remove=_SHOWN)),
+}
+OWN = {
+    "descriptions": Section(
+        "descriptions", "unique_id text made_by at", _remove_descriptions, 20, key="unique_id made_by"
+    ),
+    "media_without_description": Section(
+        "description_failures", "unique_id made_by why failures", key="unique_id made_by"
+    ),
+    "description_positions": Section("description_positions", key="unique_id made_by place"),
+    "media_without_file": Section("media_files", "unique_id failure failures at", _SHOWN, key="unique_id"),
+    "texts_of_files": Section("file_forms", "source form text", _SHOWN, key="source form"),
+    "files_at_services": Section("handles", "sha256 account name uri at expires_at", _SHOWN, key="account name"),
+    "files": Section(
+        "files", "sha256 mime size width height seconds pages at used_at", _remove_files, 50, key="sha256"
+    ),
+    "media_files": Section("media_files", key="unique_id"),
+    "quotes_in_versions": Section(
+        "message_changes", "place message before", _reduce_quotes_in_versions, under="quotes"
+    ),
+    "quotes": Section("messages", "place message_id reply", _reduce_quotes),
+    "forwards": Section("messages", "place message_id forwarded_from parts", _empty_forwards, 25),
+    "earlier_versions": Section("message_changes", "place message kind at before", _SHOWN),
+    "hidden_sentences": Section(
+        "hidden_sentences",
+        "message text",
+        _SHOWN,
+        key="message",
+        by=f"message IN (SELECT id FROM messages WHERE {_BY_NAME})",
+    ),
+    "messages": Section("messages", f"id place {_CONTENT}", _empty_messages, 10, by=_BY_NAME),
+    "fact_exclusions": Section("fact_exclusions", "digest", key="about digest", by="about = :author"),
+    "cap_notices": Section("cap_notices", "place day", key="day place author", by="author = :author"),
+    "usage": Section("usage", "day place model calls input cached output thought money", _detach_usage, by=_THEIRS),
+    "reactions": Section("reactions", "place message_id emojis at", by=_BY_NAME),
+    "commands": Section("commands", "place command argument message", by=_BY_NAME),
+    "places": Section(remove=_SHOWN),  # `remove_place_part` removes them
+    "chats": Section("chats", "name exchange", key="name"),
+    "blocks": Section("blocked_authors", remove=_SHOWN, key="author", by=_BLOCKED),  # hidden until the end
+    "names": Section("names", "name username seen_at", _SHOWN, by="author = :author"),  # `remove_person` removes them
 }
 
 

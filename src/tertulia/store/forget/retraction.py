@@ -13,7 +13,7 @@ from tertulia.messages import Quote
 from tertulia.store import episodes, search_index
 from tertulia.store.database import Database
 from tertulia.store.encoding import QUOTE, dumps, parse_time
-from tertulia.store.fact_rows import SOURCES, select_facts, upsert_facts
+from tertulia.store.fact_rows import SOURCES, add_fact_changes, rows_of_facts, select_facts, upsert_facts
 from tertulia.store.message_rows import insert_change, insert_changes
 from tertulia.timezones import utc
 
@@ -103,6 +103,7 @@ def _update_starts(database: Database, facts: Collection[int]) -> None:
 
 
 def _remove_rows(database: Database, facts: Collection[int]) -> None:
+    add_fact_changes(database, facts)
     database.run("DELETE FROM fact_sources WHERE fact IN (:facts)", facts=facts)
     database.run("DELETE FROM facts WHERE id IN (:facts)", facts=facts)
 
@@ -116,11 +117,12 @@ def _merge_again(
     after: dict[str, Fact] = {}
     for theirs in _by_person(before):
         after |= {fact.id: fact for fact in rules.merge_again(theirs, frozenset(gone), left)}
-    upsert_facts(database, [after[fact.id] for fact in before if after.get(fact.id, fact) != fact], rules)
+    changed = [after[fact.id] for fact in before if after.get(fact.id, fact) != fact]
+    upsert_facts(database, changed, rules)
+    add_fact_changes(database, rows_of_facts(database, [fact.id for fact in changed]))
     repeated = [fact.id for fact in before if fact.id not in after]
     if repeated:
-        rows = database.all("SELECT id FROM facts WHERE fact_id IN (:repeated)", repeated=repeated)
-        _remove_rows(database, [row for (row,) in rows])
+        _remove_rows(database, rows_of_facts(database, repeated))
 
 
 def _by_person(facts: Iterable[Fact]) -> list[list[Fact]]:

@@ -75,7 +75,8 @@ MEMORY = (
         summary TEXT NOT NULL,
         importance REAL NOT NULL,
         people TEXT NOT NULL,  -- JSON: the ids of those who spoke
-        tags TEXT NOT NULL  -- JSON
+        tags TEXT NOT NULL,  -- JSON
+        hidden INTEGER NOT NULL DEFAULT 0  -- from all that models are shown
     )""",
     "CREATE INDEX episodes_by_place ON episodes (place, start)",
     f"""CREATE TABLE episode_people (  -- those who spoke in an episode

@@ -219,6 +219,23 @@ CONVERSATIONS = (
         replaced TEXT NOT NULL,  -- the value of the config at that time
         at TEXT NOT NULL
     )""",
+    f"""CREATE TABLE orders (  -- what people asked of the bot from outside of its process
+        id {SEQUENCE},
+        order_id TEXT NOT NULL UNIQUE,
+        kind TEXT NOT NULL,
+        subject TEXT NOT NULL,  -- the id of what it is about
+        place INTEGER REFERENCES places (id) ON DELETE CASCADE,
+        title INTEGER REFERENCES titles (id) ON DELETE CASCADE,
+        service TEXT NOT NULL DEFAULT '',  -- of a person's id
+        who TEXT NOT NULL,
+        at TEXT NOT NULL,
+        status TEXT NOT NULL CHECK (status IN ('waiting', 'done', 'refused')),
+        why TEXT NOT NULL DEFAULT '',  -- it is refused
+        ended_at TEXT
+    )""",
+    "CREATE INDEX orders_waiting ON orders (id) WHERE status = 'waiting'",
+    "CREATE INDEX orders_by_place ON orders (place) WHERE place IS NOT NULL",
+    "CREATE INDEX orders_by_title ON orders (title) WHERE title IS NOT NULL",
 )
 
 RUNS = (

@@ -1,0 +1,109 @@
+"""Reads of lists for those who look at a store: the outbox, tasks, media, and a search over all messages."""
+
+from collections.abc import Sequence
+
+from tertulia.engine.inspection import FoundMessage, NumberedMessage, StoredMedia
+from tertulia.engine.store_protocols import OutboxItem
+from tertulia.memory.values import WantedTerm
+from tertulia.store.database import Database, Row
+from tertulia.store.encoding import TASK
+from tertulia.store.identities import IdentityCache
+from tertulia.store.media_files import FILE
+from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages, descriptions_of
+from tertulia.store.outbox import select_replies
+from tertulia.store.threads import Repository, reading
+from tertulia.tasks.task import Task
+
+MOST_TERMS = 6  # of a search
+_UNINDEXED = 20_000  # of the newest messages, among which those without an index are searched
+_LAST_CHARACTER = "\U0010ffff"
+_SEEN = "m.deleted = 0 AND m.hidden = 0 AND n.author NOT IN (SELECT author FROM blocked_authors)"
+
+# The media of the newest messages that can be seen, with what is known of them.
+_MEDIA = f"""SELECT {MESSAGE_COLUMNS}, a.unique_id, a.media_kind, coalesce(w.failure, ''), {FILE.of("f")}
+    FROM media a JOIN messages m ON m.id = a.message JOIN names n ON n.id = m.name
+    LEFT JOIN media_files w ON w.unique_id = a.unique_id LEFT JOIN files f ON f.sha256 = w.sha256
+    WHERE a.message IN (SELECT message FROM media ORDER BY message DESC LIMIT :most) AND {_SEEN}
+    ORDER BY a.message DESC LIMIT :most"""
+
+# Where words stand in all places: a whole one, and words with a prefix. Both name the term by its number.
+_TERM = """SELECT DISTINCT t.place, t.number, {0} AS wanted FROM search_places s
+    JOIN search_terms t ON t.place = s.place AND t.term = :first{0}"""
+_PREFIX = """SELECT DISTINCT t.place, t.number, {0} AS wanted FROM search_places s
+    JOIN search_terms t ON t.place = s.place AND t.term >= :first{0} AND t.term < :stop{0}"""
+_FOUND = f"""SELECT {MESSAGE_COLUMNS}, w.matches FROM (
+        SELECT place, number, count(*) AS matches FROM ({{}}) u GROUP BY place, number
+    ) w JOIN messages m ON m.place = w.place AND m.number = w.number JOIN names n ON n.id = m.name
+    WHERE {_SEEN} ORDER BY w.matches DESC, m.id DESC LIMIT :most"""
+
+# Messages that are not indexed, among the newest; a condition on their texts follows.
+_CONTAINING = f"""SELECT {MESSAGE_COLUMNS}, 1 FROM messages m JOIN names n ON n.id = m.name
+    LEFT JOIN search_places s ON s.place = m.place
+    WHERE m.id > (SELECT coalesce(max(id), 0) FROM messages) - {_UNINDEXED} AND m.number >= coalesce(s.indexed_to, 0)
+    AND {_SEEN} AND ({{}}) ORDER BY m.id DESC LIMIT :most"""
+
+
+class InspectedLists(Repository):
+    """The part of `engine.inspection.InspectionStore` that reads lists."""
+
+    @reading
+    def tasks_listed(self, database: Database, *, most: int) -> Sequence[Task]:
+        rows = database.all("SELECT body FROM tasks ORDER BY id DESC LIMIT :most", most=most)
+        return [TASK.loads(body) for (body,) in rows]
+
+    @reading
+    def outbox(self, database: Database, *, most: int) -> Sequence[OutboxItem]:
+        unsettled = "WHERE status IN ('doubtful', 'waiting', 'sending') ORDER BY id DESC LIMIT :most"
+        settled = "WHERE status IN ('sent', 'dropped') ORDER BY id DESC LIMIT :most"
+        return [*select_replies(database, unsettled, most=most), *select_replies(database, settled, most=most)][:most]
+
+    @reading
+    def media(self, database: Database, *, most: int) -> Sequence[StoredMedia]:
+        rows = database.all(_MEDIA, most=most)
+        columns = len(MESSAGE_COLUMNS.split(","))
+        described = descriptions_of(database, {row[columns] for row in rows})
+        found = []
+        for row, message in zip(rows, decode_messages(database, rows, IdentityCache()), strict=True):
+            unique_id, kind, failure, *file = row[columns:]
+            found.append(
+                StoredMedia(
+                    unique_id=unique_id,
+                    kind=kind,
+                    message=NumberedMessage(number=row[1], message=message),
+                    file=FILE.decode(file) if file[0] else None,
+                    description=described.get(unique_id, ""),
+                    failure=failure,
+                )
+            )
+        return found
+
+    @reading
+    def search(self, database: Database, wanted: Sequence[WantedTerm], *, most: int) -> Sequence[FoundMessage]:
+        terms = list(wanted)[:MOST_TERMS]
+        if not terms:
+            return []
+        parts = [(_TERM if whole else _PREFIX).format(number) for number, (_, whole) in enumerate(terms)]
+        firsts = {f"first{number}": text for number, (text, _) in enumerate(terms)}
+        stops = {f"stop{number}": text + _LAST_CHARACTER for number, (text, whole) in enumerate(terms) if not whole}
+        return _found(database, database.all(_FOUND.format(" UNION ALL ".join(parts)), **firsts, **stops, most=most))
+
+    @reading
+    def containing(self, database: Database, texts: Sequence[str], *, most: int) -> Sequence[FoundMessage]:
+        if not texts:
+            return []
+        like = " OR ".join(f"m.text LIKE :text{number} ESCAPE '!'" for number in range(len(texts)))
+        values = {f"text{number}": f"%{_escaped(text)}%" for number, text in enumerate(texts)}
+        return _found(database, database.all(_CONTAINING.format(like), **values, most=most))
+
+
+def _escaped(text: str) -> str:
+    """Return a text as a pattern that stands for itself."""
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+
+
+def _found(database: Database, rows: Sequence[Row]) -> list[FoundMessage]:
+    messages = decode_messages(database, rows, IdentityCache())
+    return [
+        FoundMessage(number=row[1], message=message, matches=row[-1])
+        for row, message in zip(rows, messages, strict=True)
+    ]

@@ -1,0 +1,159 @@
+"""Reads of memory for those who look at a store: people, the sources and uses of facts, summaries and episodes."""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from tertulia.engine.inspection import FactUse, NumberedMessage, PersonSummary
+from tertulia.memory.values import Episode, Fact, Subject, Summary
+from tertulia.messages import Place
+from tertulia.store import episodes, facts
+from tertulia.store.database import Database
+from tertulia.store.encoding import AUTHOR, PLACE, clean, parse_time
+from tertulia.store.fact_rows import facts_with_ids, find_subject
+from tertulia.store.forget.retraction import with_superseded
+from tertulia.store.identities import IdentityCache, find_place
+from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages
+from tertulia.store.threads import Repository, reading
+
+_RECENT = 1_000  # messages of a place, or of a person, among which people and places are looked for
+
+# The authors of messages, with how many they wrote and the last one; the names of whom follows.
+_WRITERS = """SELECT n.author, sum(c.messages), max(c.newest) FROM (
+        SELECT name, count(*) AS messages, max(id) AS newest FROM messages {} GROUP BY name
+    ) c JOIN names n ON n.id = c.name GROUP BY n.author ORDER BY max(c.newest) DESC LIMIT :most"""
+_BY_AUTHORS = "WHERE name IN (SELECT id FROM names WHERE author IN (:authors))"
+_AUTHORS_THERE = """SELECT DISTINCT n.author FROM (
+        SELECT name FROM messages WHERE place = :place ORDER BY number DESC LIMIT :most
+    ) c JOIN names n ON n.id = c.name"""
+_FACTS_ABOUT = "SELECT about, count(*) FROM facts WHERE forgotten_at IS NULL GROUP BY about"
+
+# People by their rows, with all that they went by, and whether they are blocked.
+_PEOPLE = """SELECT a.id, a.platform, a.author_id, n.body,
+        CASE WHEN EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author = a.id) THEN 1 ELSE 0 END
+    FROM authors a LEFT JOIN names n ON n.author = a.id WHERE a.id IN (:people) ORDER BY a.id, n.id"""
+
+# The places of the newest messages of a person.
+_PLACES_OF = """SELECT t.body FROM places p JOIN titles t ON t.id = (SELECT max(id) FROM titles WHERE place = p.id)
+    WHERE p.id IN (SELECT place FROM messages WHERE id IN (
+        SELECT id FROM messages WHERE name IN (SELECT id FROM names WHERE author = :author)
+        ORDER BY id DESC LIMIT :most
+    )) ORDER BY p.id"""
+
+# The messages that facts were learned from, as far as they can be seen; how many runs were shown facts.
+_SOURCES = f"""SELECT {MESSAGE_COLUMNS}, f.fact_id FROM facts f JOIN fact_sources s ON s.fact = f.id
+    JOIN messages m ON m.place = s.place AND m.message_id = s.message_id
+    WHERE f.fact_id IN (:facts) AND f.forgotten_at IS NULL AND m.deleted = 0 AND m.hidden = 0 ORDER BY s.id"""
+_SHOWN = """SELECT f.fact_id, count(DISTINCT r.run_id) FROM facts f JOIN recalled r ON r.fact = f.id
+    WHERE f.fact_id IN (:facts) GROUP BY f.fact_id"""
+
+# The newest names of people, by their ids.
+_NAMES = """SELECT a.platform, a.author_id, n.name FROM authors a
+    JOIN names n ON n.id = (SELECT max(id) FROM names WHERE author = a.id) WHERE a.author_id IN (:ids)"""
+
+
+class InspectedMemory(Repository):
+    """The part of `engine.inspection.InspectionStore` that reads memory."""
+
+    @reading
+    def people(
+        self, database: Database, *, person: Subject | None = None, place: Place | None = None, most: int
+    ) -> Sequence[PersonSummary]:
+        wanted: list[int] | None = None
+        if person is not None:
+            row = find_subject(database, person)
+            wanted = [] if row is None else [row]
+        elif place is not None:
+            there = database.all(_AUTHORS_THERE, place=find_place(database, place), most=_RECENT)
+            wanted = [author for (author,) in there]
+        named: dict[str, Any] = {} if wanted is None else {"authors": wanted}
+        written = database.all(_WRITERS.format("" if wanted is None else _BY_AUTHORS), **named, most=most)
+        about = dict[int, int](database.all(_FACTS_ABOUT))
+        others = about if wanted is None else wanted
+        rows = {author: (messages, newest) for author, messages, newest in written}
+        chosen = list(dict.fromkeys(chain(rows, others)))[:most]
+        return _people(database, chosen, rows, about)
+
+    @reading
+    def places_of(self, database: Database, person: Subject) -> Sequence[Place]:
+        rows = database.all(_PLACES_OF, author=find_subject(database, person), most=_RECENT)
+        return [PLACE.loads(body) for (body,) in rows]
+
+    @reading
+    def names(self, database: Database, author_ids: Sequence[str]) -> Mapping[tuple[str, str], str]:
+        rows = database.all(_NAMES, ids=list(author_ids))
+        return {(platform, author_id): name for platform, author_id, name in rows}
+
+    @reading
+    def facts(self, database: Database, fact_ids: Sequence[str]) -> Mapping[str, Fact]:
+        return facts_with_ids(database, fact_ids)
+
+    @reading
+    def fact_uses(self, database: Database, fact_ids: Sequence[str]) -> Mapping[str, FactUse]:
+        ids = [clean(one) for one in fact_ids]
+        rows = database.all(_SOURCES, facts=ids)
+        sources: dict[str, list[NumberedMessage]] = {}
+        for row, message in zip(rows, decode_messages(database, rows, IdentityCache()), strict=True):
+            sources.setdefault(row[-1], []).append(NumberedMessage(number=row[1], message=message))
+        shown = dict[str, int](database.all(_SHOWN, facts=ids))
+        return {one: FactUse(sources=tuple(sources.get(one, ())), runs=shown.get(one, 0)) for one in ids}
+
+    @reading
+    def plan_forget_facts(self, database: Database, fact_ids: Sequence[str]) -> Mapping[str, int]:
+        found = facts.same_facts(database, fact_ids)
+        rows = with_superseded(database, found)
+        counted = """SELECT (SELECT count(DISTINCT m.id) FROM fact_sources s
+                JOIN messages m ON m.place = s.place AND m.message_id = s.message_id WHERE s.fact IN (:facts)),
+            (SELECT count(*) FROM summaries WHERE about IN (SELECT about FROM facts WHERE id IN (:facts)))"""
+        ((messages, summaries),) = database.all(counted, facts=rows)
+        return {"facts": len(rows), "messages": messages, "summaries": summaries}
+
+    @reading
+    def summaries(self, database: Database, person: Subject) -> Sequence[Summary]:
+        return facts.summaries_of(database, person)
+
+    @reading
+    def episodes(self, database: Database, episode_ids: Sequence[str]) -> Mapping[str, Episode]:
+        return episodes.with_ids(database, episode_ids)
+
+    @reading
+    def newest_episodes(
+        self, database: Database, *, person: Subject | None = None, place: Place | None = None, most: int
+    ) -> Sequence[Episode]:
+        author = find_subject(database, person) if person else None
+        row = find_place(database, place) if place else None
+        return episodes.newest(database, author=author, place=row, most=most)
+
+
+def _people(
+    database: Database, chosen: Sequence[int], written: Mapping[int, tuple[int, int]], about: Mapping[int, int]
+) -> list[PersonSummary]:
+    """Return people by their rows, without agents and unknown accounts."""
+    last = [written[one][1] for one in chosen if one in written]
+    select = "SELECT id, sent_at, own FROM messages WHERE id IN (:last)"
+    messages = {row: (sent_at, own) for row, sent_at, own in database.all(select, last=last)}
+    bodies: dict[int, list[str]] = {}
+    whose: dict[int, tuple[str, str, int]] = {}
+    for row, platform, author_id, body, blocked in database.all(_PEOPLE, people=list(chosen)):
+        whose[row] = platform, author_id, blocked
+        bodies.setdefault(row, []).extend([body] if body else [])
+    found = []
+    for row in chosen:
+        count, newest = written.get(row, (0, 0))
+        sent_at, own = messages.get(newest, (None, 0))
+        authors = [AUTHOR.loads(body) for body in bodies.get(row, ())]
+        if row not in whose or own or (authors and not authors[-1].is_person):
+            continue
+        platform, author_id, blocked = whose[row]
+        names = tuple(dict.fromkeys(author.name for author in reversed(authors)))
+        found.append(
+            PersonSummary(
+                person=Subject(platform=platform, id=author_id, name=names[0] if names else ""),
+                names=names,
+                messages=count,
+                facts=about.get(row, 0),
+                last_at=parse_time(sent_at),
+                blocked=bool(blocked),
+            )
+        )
+    return found
