@@ -56,11 +56,12 @@ def server() -> str:
     return url
 
 
-def new_database() -> str:
+def new_database(*, encoding: str = "UTF8") -> str:
     """Create a database; return its URL."""
     name = f"tertulia_{token_hex(4)}_{next(_numbers)}"
     with psycopg.connect(server(), autocommit=True, prepare_threshold=None) as connection:
-        connection.execute(f"CREATE DATABASE {name}".encode())
+        made = f"CREATE DATABASE {name} ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        connection.execute(made.encode())
     return server().replace("/postgres?", f"/{quote(name)}?")
 
 

@@ -144,8 +144,8 @@ async def open_bot(
         transcribe = None if is_given else await open_transcriber(file, opened, environment)
         folder = file.media_folder
         if not is_url(file.store):
-            _make_folder(file.store)
-            folder = folder or default_folder(file.store.resolve())
+            beside = _make_folder(file.store)
+            folder = folder or beside
         store = await opened.enter_async_context(Store.open(file.store, media_folder=folder))
         if config.cache and not is_given:
             models = [with_cache(model, store, opened) for model in models]
@@ -222,9 +222,11 @@ def check_zone(zone: str, file: ConfigFile) -> None:
             raise InvalidValue(f"{error}; give an IANA name such as Europe/Kyiv") from error
 
 
-def _make_folder(store: Path) -> None:
+def _make_folder(store: str) -> Path:
+    """Make the folder of a file; return that of media beside it."""
     try:
-        store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        Path(store).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return default_folder(os.path.realpath(store))
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
         reason = getattr(error, "strerror", "") or error
         raise StoreRefused(f"the store {store}: its folder cannot be made: {reason}") from error

@@ -149,7 +149,7 @@ def _persona(config: Config) -> Finding:
     return Finding(what="persona", ok=True, line=f"{len(persona.text)} characters, {persona.file or 'persona.text'}")
 
 
-async def _store(path: Path) -> str:
+async def _store(path: str) -> str:
     if new := await asyncio.to_thread(_new_store, path):
         return new
     try:
@@ -171,20 +171,20 @@ async def _owner_settings(file: ConfigFile) -> list[OwnerSetting]:
     return [one for one in found if one.value != one.replaced]
 
 
-def _new_store(path: Path) -> str:
+def _new_store(path: str) -> str:
     """Return a line about a store that does not exist yet; empty if it does."""
-    if str(path) == IN_MEMORY:
+    if path == IN_MEMORY:
         return "in memory: nothing is kept"
-    if is_url(path) or path.exists():
+    if is_url(path) or Path(path).exists():
         return ""
-    _require_writable(path.parent, f"the store {path}")
+    _require_writable(Path(path).parent, f"the store {path}")
     return f"{path} will be made"
 
 
-def _media_folder(named: Path | None, store: Path) -> str:
+def _media_folder(named: Path | None, store: str) -> str:
     """Return a line about the folder of media; raise `StoreRefused` if it cannot be used."""
     folder = named or default_folder(store)
-    if str(store) == IN_MEMORY:
+    if store == IN_MEMORY:
         return f"{folder} is not used: the store is in memory"
     if is_url(store):
         return f"files in {named}" if named else "files in your data folder, since media.folder names no other"

@@ -153,10 +153,10 @@ class ConfigFile(Struct, frozen=True, kw_only=True):
         return self.folder / self.config.media.folder if self.config.media.folder else None
 
     @property
-    def store(self) -> Path:
+    def store(self) -> str:
         """The file of the store; a URL of PostgreSQL as it is."""
         is_elsewhere = self.config.store == IN_MEMORY or is_url(self.config.store)
-        return Path(self.config.store) if is_elsewhere else self.folder / self.config.store
+        return self.config.store if is_elsewhere else str(self.folder / self.config.store)
 
 
 def local_zone(environment: Mapping[str, str]) -> str:

@@ -20,7 +20,7 @@ TertuliaError
 │   ├── PlaceRefused         the service is not offered where the program runs
 │   └── StoreTrouble         the store cannot be used
 │       ├── StoreBusy        … another process has it open
-│       ├── StoreBroken      … its file is damaged, or another program's
+│       ├── StoreBroken      … it is damaged, another program's, or another bot's by now
 │       ├── StoreFull        … the disk is full
 │       ├── StoreRefused     … its file may not be opened or written
 │       └── StoreTooNew      … a newer program has written it

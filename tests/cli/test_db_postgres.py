@@ -4,6 +4,8 @@ import asyncio
 import json
 from pathlib import Path
 
+from psycopg.conninfo import conninfo_to_dict
+
 import postgres
 from cli.command import tertulia
 from people import NOON, a_message
@@ -54,3 +56,16 @@ def test_a_wrong_url_is_one_line_without_the_password() -> None:
     assert ran.stderr.startswith("tertulia: the store postgresql://127.0.0.1:1/bot: the database does not answer (")
     assert "s3cret" not in ran.stderr
     assert ran.stderr.count("\n") == 1
+
+
+def test_a_url_without_user_and_host_is_what_libpq_takes_it_for(tmp_path: Path) -> None:
+    known = conninfo_to_dict(postgres.empty_database())
+    url, config = f"postgresql:///{known['dbname']}", tmp_path / "tertulia.toml"
+    config.write_text(f'store = "{url}"\n')
+    environment = {f"PG{name.upper()}": str(known[name]) for name in ("user", "host", "port") if known.get(name)}
+    environment |= {"TERTULIA_CONFIG": str(config), "TERTULIA_DB": "", "XDG_DATA_HOME": str(tmp_path)}
+
+    for options in (("--db", url), ()):
+        checked = tertulia("db", "check", *options, **environment)
+
+        assert (checked.returncode, checked.stderr) == (0, "")

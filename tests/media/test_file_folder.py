@@ -4,9 +4,12 @@ import errno
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError
+from typing import Any
 
 import pytest
 
@@ -58,6 +61,26 @@ def test_a_whole_file_is_not_written_again_and_a_damaged_one_is(tmp_path: Path) 
     path.write_bytes(CAT[:3])
     folder.write(CAT)
     assert path.read_bytes() == CAT
+
+
+def test_files_of_one_inner_folder_are_written_by_two_threads_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, both = FileFolder(tmp_path / "media"), Barrier(2)
+    folder.claim()
+    files = [data for data in map(str.encode, map(str, range(1_000))) if sha256(data).hexdigest().startswith("ab")][:2]
+    make = os.mkdir
+
+    def make_when_both_would(*args: Any) -> None:
+        with suppress(BrokenBarrierError):
+            both.wait(timeout=0.2)
+        make(*args)
+
+    monkeypatch.setattr(os, "mkdir", make_when_both_would)
+    with ThreadPoolExecutor(2) as threads:
+        names = list(threads.map(folder.write, files))
+
+    assert [folder.read(name) for name in names] == files
 
 
 def test_a_damaged_file_is_not_read_and_goes(tmp_path: Path) -> None:

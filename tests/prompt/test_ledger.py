@@ -155,6 +155,20 @@ def test_what_ends_the_repeated_prefix_is_said_in_words(name: str) -> None:
     assert (size.broken_by, size.cause) == (broken_by, cause)
 
 
+def test_the_dynamic_layer_is_another_at_each_time() -> None:
+    ledgers = Ledgers()
+    at_times = [
+        replace(TALK, layers=(*TALK.layers, Layer(name="dynamic", turns=(user(at),)))) for at in ("1 am", "2 am")
+    ]
+
+    sizes = [ledgers.measure("here", prompt, "m") for prompt in at_times]
+
+    assert (sizes[1].broken_by, sizes[1].cause) == (
+        "dynamic",
+        "it tells the latest state: the time, memories, files, tasks",
+    )
+
+
 def test_a_history_of_one_text_is_compared_too() -> None:
     ledgers = Ledgers()
     texts = LONG, LONG + " more", LONG[1600:] + " more", LONG[1600:].replace("word300", "Wort")

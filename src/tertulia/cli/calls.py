@@ -10,7 +10,6 @@ from tertulia.cli.places import Last
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from tertulia.engine.limits import StoredCall
     from tertulia.models.calls import Call
@@ -46,9 +45,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(epilog="Example: tertulia calls --failed")(calls)
 
 
-async def _read(
-    db: "Path | None", run: str | None, place: str | None, failed: bool, last: int
-) -> "Sequence[StoredCall]":
+async def _read(db: str | None, run: str | None, place: str | None, failed: bool, last: int) -> "Sequence[StoredCall]":
     async with open_beside(db) as store:
         run_id = None if run is None else resolve_id(run, await store.prompts.runs(run), "run")
         where = None if place is None else await find_place(store, place)

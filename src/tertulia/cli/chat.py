@@ -103,13 +103,13 @@ def _can_ask(*, as_json: bool) -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty() and not as_json
 
 
-def _default_db_with_folder() -> Path:
+def _default_db_with_folder() -> str:
     """Return the default path of the store; create its folder."""
     path = default_db()
     if is_url(path):
         return path
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StoreRefused(f"the store {path}: {error.strerror}; --db names another") from error
     return path

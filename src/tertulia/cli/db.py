@@ -12,7 +12,7 @@ from tertulia.cli.options import DB, Platform, choose_platform, existing_store, 
 from tertulia.cli.output import ProgressBar, count_of, one_line, print_json, print_line, to_json
 from tertulia.errors import InvalidValue, StoreBroken, StoreBusy
 from tertulia.files import create_atomically, temporary_path
-from tertulia.store_url import is_url, masked, url_of
+from tertulia.store_url import is_url, masked
 
 if TYPE_CHECKING:
     import asyncio
@@ -193,7 +193,7 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(databases, name="db")
 
 
-async def _check(path: Path) -> tuple[list[str], dict[str, int]]:
+async def _check(path: str) -> tuple[list[str], dict[str, int]]:
     """Return the faults of a store, or the number of its rows where it has none."""
     async with open_beside(path) as store:
         if faults := await store.check():
@@ -201,14 +201,14 @@ async def _check(path: Path) -> tuple[list[str], dict[str, int]]:
         return [], await store.count_rows()
 
 
-def _write_export(path: Path, out: IO[bytes], person: str | None, platform: str | None) -> None:
+def _write_export(path: str, out: IO[bytes], person: str | None, platform: str | None) -> None:
     import asyncio
 
     asyncio.run(_export(path, out) if person is None else _export_person(path, out, person, platform))
     out.flush()
 
 
-async def _export(path: Path, out: IO[bytes]) -> None:
+async def _export(path: str, out: IO[bytes]) -> None:
     async with open_beside(path) as store:
         exported = cast("AsyncGenerator[dict[str, Any]]", store.export())
         async with aclosing(exported) as rows:  # closes the connection at once where nobody reads on
@@ -216,7 +216,7 @@ async def _export(path: Path, out: IO[bytes]) -> None:
                 out.write(to_json(row) + b"\n")
 
 
-async def _export_person(path: Path, out: IO[bytes], person: str, platform: str | None) -> None:
+async def _export_person(path: str, out: IO[bytes], person: str, platform: str | None) -> None:
     import msgspec
 
     async with open_beside(path) as store:
@@ -229,12 +229,12 @@ async def _export_person(path: Path, out: IO[bytes], person: str, platform: str 
 
 
 def _move(source: str, target: str, progress: "Progress") -> int:
-    from tertulia.store.moving import move_store
+    from tertulia.store.transfer import move_store
 
-    return move_store(url_of(source), url_of(target), progress)
+    return move_store(source, target, progress)
 
 
-async def _backup(path: Path, file: Path, *, size: int) -> int:
+async def _backup(path: str, file: Path, *, size: int) -> int:
     """Copy a store; return how many files of media it has."""
     import asyncio
 
@@ -260,9 +260,9 @@ async def watch_copy(
     bar.end()
 
 
-def _file_size(store: Path) -> int:
+def _file_size(store: str) -> int:
     """Return the size of a store; 0 of one in PostgreSQL."""
-    return 0 if is_url(store) else store.stat().st_size
+    return 0 if is_url(store) else Path(store).stat().st_size
 
 
 def _size_so_far(file: Path) -> int:
@@ -280,18 +280,18 @@ async def _find_author(store: "Store", author: str, platform: str | None) -> tup
     return found, ", ".join(names) or "somebody"
 
 
-async def _names_of(path: Path, author: str, platform: str | None) -> tuple[str, str]:
+async def _names_of(path: str, author: str, platform: str | None) -> tuple[str, str]:
     async with _open_alone(path) as store:
         return await _find_author(store, author, platform)
 
 
-async def _plan_forget(path: Path, author: str, platform: str | None) -> "Plan":
+async def _plan_forget(path: str, author: str, platform: str | None) -> "Plan":
     async with open_beside(path) as store:
         where, _ = await _find_author(store, author, platform)
         return await store.plan_forget(platform=where, author_id=author)
 
 
-async def _forget(path: Path, author: str, platform: str) -> "tuple[Forgotten, int]":
+async def _forget(path: str, author: str, platform: str) -> "tuple[Forgotten, int]":
     """Return what was removed, and how many files are to be deleted at services."""
     import asyncio
 
@@ -307,7 +307,7 @@ async def _forget(path: Path, author: str, platform: str) -> "tuple[Forgotten, i
         return report, elsewhere
 
 
-async def _prune(path: Path, prompts: int | None, updates: int | None) -> int:
+async def _prune(path: str, prompts: int | None, updates: int | None) -> int:
     """Remove what is too old by the config or the given numbers of days; return the number of prompts."""
     from datetime import UTC, datetime, timedelta
 
@@ -331,7 +331,7 @@ async def _prune(path: Path, prompts: int | None, updates: int | None) -> int:
 
 
 @asynccontextmanager
-async def _open_alone(path: Path) -> "AsyncIterator[Store]":
+async def _open_alone(path: str) -> "AsyncIterator[Store]":
     """Open a store that no other process has open."""
     from tertulia.store import Store
 

@@ -118,7 +118,7 @@ def _import_into_store(
     agent: str | None,
     chats: list[str] | None,
     learn: bool,
-    db: Path | None,
+    db: str | None,
     as_json: bool,
 ) -> None:
     from tertulia.cli.import_sources import CW, ImportSource, export_file

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -77,7 +76,7 @@ def _configured_token() -> str:
     return load_config(path).config.telegram.token if path else ""
 
 
-def import_into_store(path: Path, source: ImportSource, form: str, *, bot_id: str, learn: bool, as_json: bool) -> None:
+def import_into_store(path: str, source: ImportSource, form: str, *, bot_id: str, learn: bool, as_json: bool) -> None:
     """Import a source, and say what was done."""
     report = ImportReport()
     try:
@@ -96,7 +95,7 @@ def import_into_store(path: Path, source: ImportSource, form: str, *, bot_id: st
         raise InvalidValue(f"{report.error}{is_done if done else ''}")
 
 
-async def _import(path: Path, source: ImportSource, report: ImportReport, *, learn: bool) -> list[str]:
+async def _import(path: str, source: ImportSource, report: ImportReport, *, learn: bool) -> list[str]:
     from tertulia.store import Store
 
     async with Store.open(path) as store:

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -64,7 +63,7 @@ def add_to(app: typer.Typer) -> None:
     app.command("index", epilog="Example: tertulia index --embedder minilm")(index)
 
 
-async def _index(path: Path, wanted: str | None) -> "tuple[IndexProgress, str | None]":
+async def _index(path: str, wanted: str | None) -> "tuple[IndexProgress, str | None]":
     """Index a store; return how much is indexed in the end, and the embedder's name."""
     from tertulia.memory.embeddings import NO_EMBEDDER, RemoteEmbedder, find_embedder
 
@@ -143,7 +142,7 @@ def _show(bar: ProgressBar, now: "IndexProgress", embedder: str | None) -> None:
 
 
 @asynccontextmanager
-async def _open(path: Path) -> "AsyncIterator[Store]":
+async def _open(path: str) -> "AsyncIterator[Store]":
     """Open a store alone, which also migrates an old one; beside a bot that has it open."""
     from tertulia.store import Store
 

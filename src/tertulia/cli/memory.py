@@ -1,7 +1,6 @@
 """`tertulia memory`: the facts about people, their sources, and forgetting them."""
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -128,7 +127,7 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(memories, name="memory")
 
 
-async def _read_facts(db: Path | None, about: str | None, platform: str | None) -> "Sequence[Fact]":
+async def _read_facts(db: str | None, about: str | None, platform: str | None) -> "Sequence[Fact]":
     async with open_beside(db) as store:
         return await _facts(store, about, platform)
 
@@ -148,14 +147,14 @@ def _find_subject(facts: "Sequence[Fact]", about: str, platform: str | None) -> 
     return choose_platform(subjects, about, platform, unknown=unknown)[1]
 
 
-async def _read_sources(db: Path | None, given: str) -> "tuple[Fact, Sequence[Message]]":
+async def _read_sources(db: str | None, given: str) -> "tuple[Fact, Sequence[Message]]":
     async with open_beside(db) as store:
         known = {fact.id: fact for fact in await store.facts.listed()}
         name = resolve_id(given, known, "fact")
         return known[name], await store.facts.why(name)
 
 
-async def _forget(db: Path | None, given: "Sequence[str]", about: str | None, platform: str | None) -> "Sequence[Fact]":
+async def _forget(db: str | None, given: "Sequence[str]", about: str | None, platform: str | None) -> "Sequence[Fact]":
     async with open_beside(db) as store:
         before = {fact.id: fact for fact in await store.facts.listed()}
         if about is not None:
@@ -165,7 +164,7 @@ async def _forget(db: Path | None, given: "Sequence[str]", about: str | None, pl
     return [fact for fact in before.values() if fact.id not in left]
 
 
-async def _export(db: Path | None, about: str | None, platform: str | None) -> "list[tuple[Fact, Sequence[Message]]]":
+async def _export(db: str | None, about: str | None, platform: str | None) -> "list[tuple[Fact, Sequence[Message]]]":
     async with open_beside(db) as store:
         return [(fact, await store.facts.why(fact.id)) for fact in await _facts(store, about, platform)]
 

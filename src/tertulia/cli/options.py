@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 DB = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--db",
         metavar="PATH",
@@ -51,11 +51,11 @@ def model_names() -> list[str]:
     return [model.name for model in list_models()]
 
 
-def default_db() -> Path:
+def default_db() -> str:
     """Return the store that is used without --db: TERTULIA_DB, that of a tertulia.toml, or one in the data folder."""
     given = os.environ.get("TERTULIA_STORE") or os.environ.get("TERTULIA_DB")
     if given:
-        return Path(given)
+        return given
     if Path("tertulia.toml").is_file() or os.environ.get("TERTULIA_CONFIG"):
         from tertulia.config import find_config, load_config
 
@@ -63,30 +63,31 @@ def default_db() -> Path:
             return load_config(found).store
     from platformdirs import user_data_path
 
-    return user_data_path("tertulia") / "tertulia.db"
+    return str(user_data_path("tertulia") / "tertulia.db")
 
 
-def existing_store(db: Path | None) -> Path:
+def existing_store(db: str | None) -> str:
     """Return the path of a store that exists, or its URL; refuse one that does not."""
     path = db or default_db()
-    if str(path) == ":memory:":
+    if path == ":memory:":
         raise InvalidValue(":memory: has no file to open; name one with --db")
     if is_url(path):
         return path
+    file = Path(path)
     try:
-        found = path.stat()
+        found = file.stat()
     except FileNotFoundError as error:
         raise StoreRefused(f"the store {path}: it does not exist; --db names another") from error
     except OSError as error:
         raise StoreRefused(f"the store {path}: {error.strerror}") from error
-    if not path.is_dir() and not path.is_file():
+    if not file.is_dir() and not file.is_file():
         raise StoreRefused(f"the store {path}: it is not a file")
     if not found.st_size:
         raise StoreRefused(f"the store {path}: it is empty; --db names another")
     return path
 
 
-def open_beside(db: Path | None) -> "StoreOpener":
+def open_beside(db: str | None) -> "StoreOpener":
     """Open a store that a running bot may have open too."""
     from tertulia.store import Store
 

@@ -21,7 +21,6 @@ from tertulia.errors import InvalidValue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from tertulia.engine.store_protocols import DeliveryAttempt, OutboxItem
 
@@ -72,13 +71,13 @@ def add_to(app: typer.Typer) -> None:
     app.command(epilog="Example: tertulia outbox --send 3f9a")(outbox)
 
 
-async def _read_outbox(db: "Path | None") -> "tuple[Sequence[OutboxItem], Attempts]":
+async def _read_outbox(db: str | None) -> "tuple[Sequence[OutboxItem], Attempts]":
     async with open_beside(db) as store:
         found = await store.outbox.listed()
         return found, await store.outbox.attempts(*(one.id for one in found))
 
 
-async def _decide(db: "Path | None", given: str, status: NewStatus) -> "OutboxItem":
+async def _decide(db: str | None, given: str, status: NewStatus) -> "OutboxItem":
     async with open_beside(db) as store:
         name = resolve_id(given, (outgoing.id for outgoing in await store.outbox.listed()), "reply")
         decided = await store.outbox.decide(name, status, why=WHY)

@@ -19,7 +19,6 @@ from tertulia.errors import InvalidValue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from tertulia.decisions import Decision
     from tertulia.messages import Message
@@ -111,7 +110,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 async def _read_decided(
-    db: "Path | None", given: str, message_id: str | None, last: int
+    db: str | None, given: str, message_id: str | None, last: int
 ) -> "tuple[Sequence[Decided], dict[str, Run]]":
     async with open_beside(db) as store:
         place = await find_place(store, given)
@@ -124,13 +123,13 @@ async def _read_decided(
         return found, {run.id: run for run in await store.runs.listed(ids=ids, most=len(ids))}
 
 
-async def _read_runs(db: "Path | None", given: str | None, failed: bool, last: int) -> "Sequence[Run]":
+async def _read_runs(db: str | None, given: str | None, failed: bool, last: int) -> "Sequence[Run]":
     async with open_beside(db) as store:
         place = None if given is None else await find_place(store, given)
         return await store.runs.listed(place=place, failed=failed, most=last)
 
 
-async def _read_messages(db: "Path | None", given: str, last: int) -> "Sequence[Message]":
+async def _read_messages(db: str | None, given: str, last: int) -> "Sequence[Message]":
     async with open_beside(db) as store:
         place = await find_place(store, given)
         count = await store.log.count(place)

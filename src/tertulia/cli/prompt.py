@@ -11,7 +11,6 @@ from tertulia.errors import InvalidValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from tertulia.context.values import RecalledThing
     from tertulia.engine.rebuilt_request import RebuiltRequest
@@ -70,7 +69,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(epilog="Example: tertulia prompt 85a6")(prompt)
 
 
-async def _read(db: "Path | None", given: str | None) -> "Sequence[Shown]":
+async def _read(db: str | None, given: str | None) -> "Sequence[Shown]":
     """Return the prompts of a run, each with its media as they went."""
     if given == "":
         raise InvalidValue("the id of a run is not empty")
@@ -81,7 +80,7 @@ async def _read(db: "Path | None", given: str | None) -> "Sequence[Shown]":
         return [(sent, await _sent_media(store, sent), shown) for sent in steps]
 
 
-async def _read_requests(db: "Path | None", given: str | None) -> "list[tuple[Call, RebuiltRequest]]":
+async def _read_requests(db: str | None, given: str | None) -> "list[tuple[Call, RebuiltRequest]]":
     """Return the calls of a run, each with its request."""
     from tertulia.engine.rebuilt_request import rebuild_request
 

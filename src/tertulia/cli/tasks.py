@@ -19,7 +19,6 @@ from tertulia.errors import InvalidValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
     from tertulia.tasks.task import Task
 
@@ -58,12 +57,12 @@ def add_to(app: typer.Typer) -> None:
     app.command(epilog="Example: tertulia tasks --cancel 3f9a")(tasks)
 
 
-async def _read_tasks(db: "Path | None") -> "Sequence[Task]":
+async def _read_tasks(db: str | None) -> "Sequence[Task]":
     async with open_beside(db) as store:
         return await store.tasks.listed()
 
 
-async def _cancel(db: "Path | None", given: str) -> "tuple[list[Task], list[Task]]":
+async def _cancel(db: str | None, given: str) -> "tuple[list[Task], list[Task]]":
     """Cancel a task; return the cancelled tasks, that one first, and the dependent tasks that were not cancelled."""
     from tertulia.tasks.task import tasks_named
 

@@ -3,7 +3,6 @@
 from collections.abc import Hashable, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -71,7 +70,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(epilog="Example: tertulia usage --by place --days 7")(usage)
 
 
-async def _read(db: Path | None, since: date) -> "Sequence[UsageRow]":
+async def _read(db: str | None, since: date) -> "Sequence[UsageRow]":
     async with open_beside(db) as store:
         return await store.usage.listed(since)
 

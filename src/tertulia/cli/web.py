@@ -2,7 +2,6 @@
 
 import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,7 +12,7 @@ from tertulia.cli.output import print_line
 
 def web(
     store: Annotated[
-        Path | None, typer.Argument(metavar="STORE", help="A file, or a URL of PostgreSQL. Default: as --db elsewhere.")
+        str | None, typer.Argument(metavar="STORE", help="A file, or a URL of PostgreSQL. Default: as --db elsewhere.")
     ] = None,
     port: Annotated[int | None, typer.Option(help="Where it listens. Default: web.port of the tertulia.toml.")] = None,
 ) -> None:
@@ -26,7 +25,7 @@ def web(
     asyncio.run(_serve(store, port))
 
 
-async def _serve(path: Path | None, port: int | None) -> None:
+async def _serve(path: str | None, port: int | None) -> None:
     from datetime import UTC, datetime
 
     from msgspec.structs import replace

@@ -74,7 +74,7 @@ class FileFolder:
         self._temporary: TemporaryDirectory[str] | None = None
         self._lock: FileLock | None = None
         self._is_closed = False
-        self._claiming = Lock()
+        self._changing = Lock()  # of threads that make folders, or close this one
 
     @property
     def path(self) -> Path | None:
@@ -90,7 +90,7 @@ class FileFolder:
         return self._hold()
 
     def _hold(self, *, owning: bool = True) -> Path:
-        with self._claiming, self._translated():
+        with self._changing, self._translated():
             if self._is_closed:
                 raise StoreRefused(f"the folder of media {self._path}: it was closed")
             if self._path is None:
@@ -113,7 +113,7 @@ class FileFolder:
 
     def close(self) -> None:
         """Free the folder; a temporary one goes. Nothing is written after this."""
-        with self._claiming:
+        with self._changing:
             self._is_closed = True
             self._free()
             if self._temporary:
@@ -260,11 +260,12 @@ class FileFolder:
     def _make_folder(self, folder: Path, name: str) -> Path:
         """Make the folder of a file; return the path of the file."""
         target = folder / name[:2] / name
-        if not _is_folder(target.parent):
-            if os.path.lexists(target.parent):
-                raise StoreRefused(f"the folder of media {folder}: {name[:2]} in it is no folder; remove it")
-            target.parent.mkdir(mode=0o700)
-            self._sync(folder)
+        with self._changing:
+            if not _is_folder(target.parent):
+                if os.path.lexists(target.parent):
+                    raise StoreRefused(f"the folder of media {folder}: {name[:2]} in it is no folder; remove it")
+                target.parent.mkdir(mode=0o700)
+                self._sync(folder)
         return target
 
     @contextmanager

@@ -32,7 +32,7 @@ MIN_KEY_IN_WORD = 4  # characters of a key that is masked within a word too
 MIN_BASE64 = 12  # characters of base64 by which a key is told from other text
 PLACEHOLDERS = frozenset(
     "ollama lm-studio lmstudio llama.cpp vllm none null no-key nokey no_key not-needed not_needed unused empty dummy"
-    " fake test example local key api-key api_key apikey token secret x xx xxx - sk-no-key-required".split()
+    " any fake test example local key api-key api_key apikey token secret x xx xxx - sk-no-key-required".split()
 )
 
 _SECRET_NAME = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)  # of a header or a field of a URL

@@ -88,6 +88,8 @@ def _cause(before: tuple[Piece, ...], now: tuple[Piece, ...], layer: str) -> str
         return "the tools are others"
     if isinstance(old, str):
         return "its instruction changed"
+    if layer == "dynamic":
+        return "it tells the latest state: the time, memories, files, tasks"
     if layer in ("trigger", "run"):
         return "another message is answered"
     if new is None:

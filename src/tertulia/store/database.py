@@ -133,6 +133,7 @@ class Failure(Enum):
     AGAIN = auto()  # the same, and all of it may succeed when it is run again
     DISK = auto()  # a failed sync: later reports of the disk cannot be trusted
     ANSWER = auto()  # a commit was not answered, and nobody can be asked: it must not be done again
+    TAKEN = auto()  # another process has the store now
 
 
 class Fault(NamedTuple):

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from tertulia.errors import InvalidValue, TertuliaError
 from tertulia.events import DurableEvent, PlaceChanged
 from tertulia.messages import Place
-from tertulia.store.database import Database
+from tertulia.store.database import Database, insert_row
 from tertulia.store.encoding import ANY, PLACE, dumps, format_time
 from tertulia.store.identities import find_place, upsert_place
 from tertulia.store.threads import Repository, WriterThread, reading
@@ -28,9 +28,6 @@ LAST_ROW = 2**63 - 1  # that a table may have
 Published = Callable[[Sequence[DurableEvent]], None]
 
 _COLUMNS = ("place", "number", "cursor", "at")
-# stores an event
-_INSERT = """INSERT INTO place_events (place, number, run_id, at, body)
-    VALUES (:place, :number, :run_id, :at, :body)"""
 # the oldest events after a cursor, of one place or run if that is said, each with the newest title of its place
 _READ = """SELECT e.id, e.number, e.at, e.body,
         (SELECT t.body FROM titles t WHERE t.place = e.place ORDER BY t.id DESC LIMIT 1),
@@ -93,7 +90,8 @@ def add(
     when = format_time(at)
     for following, event in enumerate(events, number):
         run_id = getattr(event, "run_id", None)
-        row = database.insert(_INSERT, place=place, number=following, run_id=run_id, at=when, body=_body(event))
+        values = {"place": place, "number": following, "run_id": run_id, "at": when, "body": _body(event)}
+        row = insert_row(database, "place_events", **values)
         if row % CLEANUP_INTERVAL == 0:
             database.run("DELETE FROM place_events WHERE id <= :last", last=row - MAX_EVENTS)
         database.events.append(replace(event, at=at, number=following, cursor=str(row)))

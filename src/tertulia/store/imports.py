@@ -20,7 +20,7 @@ from tertulia.messages import Message, Place, PlaceKey
 from tertulia.platform import Received
 from tertulia.store import events, places
 from tertulia.store.cursors import read_cursor, set_cursor
-from tertulia.store.database import Database, Row
+from tertulia.store.database import Database, Row, insert_into, insert_row
 from tertulia.store.encoding import clean, dumps, format_time, parse_time
 from tertulia.store.identities import IMPORTS, current_place, find_place, upsert_name, upsert_place
 from tertulia.store.imported_memory import MemoryCounts, add_memory
@@ -220,8 +220,7 @@ def _find_staging(database: Database, place: int) -> tuple[int | None, int]:
 
 
 def _create_staging(database: Database, place: int) -> int:
-    insert = "INSERT INTO places (place_key, platform, place_id) VALUES (:key, :platform, :place_id)"
-    return database.insert(insert, key=_staging_key(place), platform=IMPORTS, place_id=str(place))
+    return insert_row(database, "places", place_key=_staging_key(place), platform=IMPORTS, place_id=str(place))
 
 
 def _finish(database: Database, place: Place, learn: bool) -> None:
@@ -240,8 +239,7 @@ def _merge(database: Database, place: int, staging: int) -> int:
     """Move the staged messages into their place, each before the first that was sent after it; return how many are."""
     _remove_known(database, place, staging)
     numbers = _new_numbers(database, place, staging)
-    insert = "INSERT INTO new_numbers (place, number, new_number) VALUES (:place, :number, :new_number)"
-    database.many(insert, numbers)
+    database.many(insert_into("new_numbers", "place", "number", "new_number"), numbers)
     _renumber(database, place, staging)
     _move_references(database, place)
     database.run("DELETE FROM window_pasts WHERE place = :place", place=place)

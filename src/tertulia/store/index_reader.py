@@ -48,7 +48,8 @@ _ROWS = f"""SELECT s.number, n.author, {_ROW} FROM search_messages s JOIN names 
 
 # The names of those who wrote in a place.
 _NAMES = f"""SELECT n.author, n.name, n.username FROM names n
-    WHERE n.id IN (SELECT name FROM search_messages WHERE place = :place AND number >= :since) AND {_NOT_BLOCKED}"""
+    WHERE n.id IN (SELECT name FROM search_messages WHERE place = :place AND number >= :since) AND {_NOT_BLOCKED}
+    ORDER BY n.id"""
 
 # The vectors of the messages of a place.
 _VECTORS = """SELECT number, vector FROM search_vectors
@@ -128,7 +129,8 @@ class SqlIndexReader(Repository):
         if view.own is None:
             found = database.all(_NAMES, place=view.row, since=since)
         else:
-            found = database.all("SELECT author, name, username FROM names WHERE author = :author", author=view.row)
+            select = "SELECT author, name, username FROM names WHERE author = :author ORDER BY id"
+            found = database.all(select, author=view.row)
         return [(author, name) for author, *names in found for name in names if name]
 
     @reading

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, NamedTuple, Protocol
 
-from tertulia.errors import InvalidValue
+from tertulia.errors import InvalidValue, StoreRefused
 from tertulia.media.file_folder import FileFolder
 from tertulia.store.database import Connection
 from tertulia.store.forget import person
 from tertulia.store.media_folder import find_folder, open_folder
-from tertulia.store.migrations import refuse_older
-from tertulia.store.transfer import refuse_incomplete
+from tertulia.store.migrations import refuse_incomplete, refuse_older
 from tertulia.store_url import is_url
 
 
@@ -114,6 +113,8 @@ def connect_reading(driver: Driver) -> Connection:
     with driver.translating(), ExitStack() as undo:
         reading = driver.connect_reading()
         undo.callback(reading.close)
+        if reading.is_new():
+            raise StoreRefused("there is no store yet")
         refuse_older(reading)
         refuse_incomplete(reading)
         undo.pop_all()

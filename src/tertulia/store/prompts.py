@@ -21,7 +21,7 @@ from tertulia.errors import PromptRemoved
 from tertulia.models.calls import PromptSize
 from tertulia.run.journal import REMOVED, FallbackStep, PromptLedger, Run, SentPrompt
 from tertulia.store import usage
-from tertulia.store.database import Database, insert_into
+from tertulia.store.database import Database, insert_into, insert_row
 from tertulia.store.encoding import (
     LAYER,
     LEFT_OUT,
@@ -45,9 +45,6 @@ RUNS_AT_ONCE = 20  # runs that lose their prompts in one transaction
 
 _SIZE = Columns(PromptSize, "tools=tool_tokens stable broken_by cause")
 _TRIED = Columns(FallbackStep, "step fallback why model")
-
-# A prompt, but its layers.
-_INSERT = insert_into("prompts", *"run_id at toolset settings cached left_out".split(), *_TRIED.names, *_SIZE.names)
 
 # Prompts of a run, in order, each with its tools.
 _PROMPTS = f"""SELECT p.id, p.at, p.left_out, {_TRIED}, {_SIZE}, t.tools, p.settings, p.cached
@@ -197,11 +194,11 @@ class SqlPrompts(Repository):
 
 def insert_prompt(database: Database, prepared: PreparedPrompt) -> list[int]:
     """Store a prompt; return the rows of its layers."""
-    prompt = database.insert(_INSERT, **prepared.columns, toolset=_upsert_toolset(database, prepared.tools))
+    toolset = _upsert_toolset(database, prepared.tools)
+    prompt = insert_row(database, "prompts", **prepared.columns, toolset=toolset)
     rows = _upsert_layers(database, prepared.layers)
     database.many(
-        """INSERT INTO prompt_layers (prompt, position, layer, tokens)
-            VALUES (:prompt, :position, :layer, :tokens)""",
+        insert_into("prompt_layers", "prompt", "position", "layer", "tokens"),
         [
             {"prompt": prompt, "position": position, "layer": layer, "tokens": tokens}
             for position, (layer, tokens) in enumerate(zip(rows, prepared.tokens, strict=True))
@@ -366,8 +363,7 @@ def _upsert_toolset(database: Database, tools: str) -> int:
         return cached
     name = layer_digest(tools.encode())
     found = database.one("SELECT id FROM toolsets WHERE hash = :hash", hash=name)
-    insert = "INSERT INTO toolsets (hash, tools) VALUES (:hash, :tools)"
-    row = cast("int", found[0]) if found else database.insert(insert, hash=name, tools=tools)
+    row = cast("int", found[0]) if found else insert_row(database, "toolsets", hash=name, tools=tools)
     database.cache.put(("tools", tools), row)
     return row
 

@@ -23,7 +23,7 @@ from tertulia.messages import Place
 from tertulia.models.calls import Call
 from tertulia.run.journal import FallbackStep, Journal, Run, StepProgress, ToolRun
 from tertulia.store import decisions, events, outbox, prompts, tasks, usage
-from tertulia.store.database import Database, insert_into
+from tertulia.store.database import Database, insert_into, insert_row, upsert_row
 from tertulia.store.encoding import PLACE, STRINGS, Columns, clean, dumps, validate, validate_id
 from tertulia.store.identities import find_place, upsert_place, upsert_title
 from tertulia.store.message_rows import FIND_MESSAGE
@@ -48,12 +48,6 @@ _INSERT = f"{insert_into('runs', 'place', 'title', *_RUN.names)} ON CONFLICT (ru
 
 # What changes of a run between two steps, and at its end.
 _UPDATE = f"UPDATE runs SET {', '.join(f'{name} = :{name}' for name in _STATE.names)} WHERE run_id = :run_id"
-
-_INSERT_RECORD = insert_into("records", "run_id", "step", *_RECORD.names)
-
-# A tool run when it begins, and again with its result.
-_UPSERT_TOOL = f"""{insert_into("tool_runs", "run_id", *_TOOL.names)} ON CONFLICT (run_id, step, number) DO UPDATE SET
-    call = excluded.call, began_at = excluded.began_at, result = excluded.result, ended_at = excluded.ended_at"""
 
 # What a prompt shows from memory, by its kind.
 _RECALL = {
@@ -186,7 +180,7 @@ class SqlRuns(Repository):
 
         def write(database: Database) -> None:
             _require_prompts(run, _find(database, run.id))
-            database.run(_INSERT_RECORD, **row)
+            insert_row(database, "records", **row)
             if call:
                 usage.add(database, run, call)
 
@@ -241,7 +235,7 @@ class SqlRuns(Repository):
 
         def write(database: Database) -> None:
             _require_prompts(run, _find(database, run.id))
-            database.run(_UPSERT_TOOL, **row)
+            upsert_row(database, "tool_runs", "run_id, step, number", **row)
             events.add(database, event, at=at)
 
         await self._writer.run(write)

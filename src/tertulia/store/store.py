@@ -46,7 +46,6 @@ from tertulia.store.tasks import SqlTasks
 from tertulia.store.threads import CheckedCalls, ConnectionThread, ReaderThread, WriterThread
 from tertulia.store.updates import SqlUpdates
 from tertulia.store.usage import SqlUsage
-from tertulia.store_url import url_of
 from tertulia.tasks import graph
 
 _WAL_ATTEMPTS, _WAL_PAUSE = 100, 0.05  # to truncate the log while others read it; seconds between them
@@ -115,7 +114,7 @@ class Store(CheckedCalls):
         `beside=True` opens a store that another process may have open: it is neither created nor migrated.
         """
         folder = None if media_folder is None else os.fspath(media_folder)
-        return StoreOpener(url_of(path), media_folder=folder, durable=durable, beside=beside)
+        return StoreOpener(os.fspath(path), media_folder=folder, durable=durable, beside=beside)
 
     async def check(self) -> list[str]:
         """Check the store and its files of media; return the faults."""

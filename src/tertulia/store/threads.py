@@ -8,7 +8,8 @@ One job must not fail because of another. If a job raises, the transaction is ro
 in a savepoint: the failed ones are rolled back alone, the others are committed. If the database ends the transaction
 itself (the disk is full), each job runs in a transaction of its own; if the same may succeed when it is run again (two
 transactions locked each other), all run again, a few times. A job may therefore run more than once, so it must change
-nothing but the database. After a failed fsync nobody knows what the disk holds: the writer then refuses all writes.
+nothing but the database. After a failed fsync nobody knows what the disk holds: the writer then refuses all writes, as
+it does when another bot has taken the store over.
 """
 
 import asyncio
@@ -185,6 +186,8 @@ class WriterThread(ConnectionThread):
                     return self._fail_for_good("the disk failed while writing", error, jobs)
                 case Failure.ANSWER:
                     return self._fail_for_good("a commit was not answered", error, jobs)
+                case Failure.TAKEN:
+                    return self._fail_for_good("another bot has taken the store over", error, jobs)
                 case Failure.AGAIN:
                     raise _RunAgain(self.database.translate(error)) from error
             if len(jobs) > 1:
@@ -235,7 +238,7 @@ class WriterThread(ConnectionThread):
                 listener(made)
 
     def _fail_for_good(self, what: str, error: Exception, jobs: list[Job]) -> list[Outcome]:
-        """Refuse all writes from now on: what is stored is unknown until the next start."""
+        """Refuse all writes until the next start: what is stored is unknown, or another bot writes."""
         self.failed = StoreBroken(f"{what}; nothing is written until the next start ({error})")
         self.failed.__cause__ = error
         return [Outcome(error=self.failed) for _ in jobs]

@@ -1,9 +1,12 @@
 """Copies all rows of a store to another one, of the same driver or another: for backups and `tertulia db move`.
 
+A move copies the files of media too.
+
 Tables go in the order in which they are made, so that what rows refer to is there already. Rows go in the order of
 their keys, a page in one transaction: what a copy that was killed has done is what the target holds.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import cache
@@ -11,15 +14,18 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from tertulia.errors import StoreBroken, StoreRefused
-from tertulia.store.database import Connection, Row
+from tertulia.errors import InvalidValue, StoreBroken, StoreRefused
+from tertulia.store.database import Connection, Row, insert_into
+from tertulia.store.media_folder import copy_folder, discard_copied, find_folder
+from tertulia.store.migrations import MOVE_MARK, refuse_incomplete
+from tertulia.store.opening import driver_of, open_alone
 from tertulia.store.sqlite.connection import connect
 from tertulia.store.sqlite.migrating import empty_store, migrate_file
+from tertulia.store_url import is_url, masked
 
 Progress = Callable[[int, int], None]  # rows done, and all
 
 _OWN = ("migrations", "media_folder")  # each store has its own
-_MARK = "store_move"  # the table of a target that is not complete
 _PAGE = 500
 
 
@@ -29,11 +35,6 @@ class Table(NamedTuple):
     name: str
     columns: tuple[str, ...]
     key: tuple[str, ...]
-
-    @property
-    def insert(self) -> str:
-        named = ", ".join(f":{column}" for column in self.columns)
-        return f"INSERT INTO {self.name} ({', '.join(self.columns)}) VALUES ({named})"
 
     def select(self, *, after: bool = False) -> str:
         """Return the select of all rows, or of those after `:k0`, `:k1`… in the order of the key."""
@@ -57,12 +58,6 @@ def tables() -> tuple[Table, ...]:
     return tuple(found)
 
 
-def refuse_incomplete(database: Connection) -> None:
-    """Raise `StoreRefused` for the target of a move that has not ended."""
-    if database.columns(_MARK):
-        raise StoreRefused("a move to it has not ended; run the same `tertulia db move` again")
-
-
 def count(database: Connection) -> int:
     """Count the rows of a store."""
     return sum(row[0] for table in tables() for row in database.all(f"SELECT count(*) FROM {table.name}"))
@@ -70,23 +65,23 @@ def count(database: Connection) -> int:
 
 def begin_move(target: Connection, source: str) -> None:
     """Mark a target as incomplete; refuse one with rows of anything else than the same move."""
-    if target.columns(_MARK):
-        begun = target.one(f"SELECT source FROM {_MARK}")
+    if target.columns(MOVE_MARK):
+        begun = target.one(f"SELECT source FROM {MOVE_MARK}")
         if begun and begun[0] != source:
             raise StoreRefused(f"a move of another store to it has not ended: {begun[0]}")
         return
     if count(target):
         raise StoreRefused("there is something in it; a store moves to an empty one")
     target.begin()
-    target.define(f"CREATE TABLE {_MARK} (id INTEGER PRIMARY KEY CHECK (id = 1), source TEXT NOT NULL)")
-    target.run(f"INSERT INTO {_MARK} (id, source) VALUES (1, :source)", source=source)
+    target.define(f"CREATE TABLE {MOVE_MARK} (id INTEGER PRIMARY KEY CHECK (id = 1), source TEXT NOT NULL)")
+    target.run(f"INSERT INTO {MOVE_MARK} (id, source) VALUES (1, :source)", source=source)
     target.commit()
 
 
 def end_move(target: Connection) -> None:
     """Take the mark away."""
     target.begin()
-    target.define(f"DROP TABLE {_MARK}")
+    target.define(f"DROP TABLE {MOVE_MARK}")
     target.commit()
 
 
@@ -96,7 +91,9 @@ def copy_rows(source: Connection, target: Connection, progress: Progress = lambd
     for table in tables():
         for page in _pages(table, source, target):
             target.begin()
-            target.many(table.insert, [dict(zip(table.columns, row, strict=True)) for row in page])
+            target.many(
+                insert_into(table.name, *table.columns), [dict(zip(table.columns, row, strict=True)) for row in page]
+            )
             target.commit()
             done += len(page)
             progress(min(done, total), total)
@@ -128,3 +125,38 @@ def _pages(table: Table, source: Connection, target: Connection) -> Iterator[lis
     rows_left = iter(source.each(table.select(after=bool(last)), **after))
     while page := list(islice(rows_left, _PAGE)):
         yield page
+
+
+def move_store(source: str, target: str, progress: Progress = lambda done, total: None) -> int:
+    """Copy a store to an empty one, and compare all rows; return their number. No bot may have either open.
+
+    The source is not changed. A move that was killed goes on when it is run again.
+    """
+    named = masked(source) if is_url(source) else os.path.realpath(source)
+    if named == (masked(target) if is_url(target) else os.path.realpath(target)):
+        raise InvalidValue(f"{masked(source)} is both the source and the target")
+    from_, to = driver_of(source), driver_of(target)
+    with open_alone(from_, new=False) as old, open_alone(to, new=True) as new:
+        try:
+            with from_.translating():
+                refuse_incomplete(old)
+            with to.translating():
+                begin_move(new, named)
+            old.begin_reading()
+            copy_rows(old, new, progress)
+            new.begin_reading()
+            check_rows(old, new)
+            moved = count(new)
+            new.undo()
+            with closing(find_folder(old, from_.files)) as folder:
+                discard_copied(new, to.files)
+                if folder.exists:
+                    copy_folder(new, Path(to.files), folder)
+            end_move(new)
+            return moved
+        except (*old.errors, *new.errors) as error:
+            side = new if isinstance(error, new.errors) else old
+            raise side.translate(error) from error
+        finally:
+            old.undo()
+            new.undo()

@@ -14,7 +14,7 @@ from tertulia.models.base import Usage
 from tertulia.models.calls import Call, SentRequest
 from tertulia.models.prices import Price
 from tertulia.run.journal import Run
-from tertulia.store.database import Database, Row, insert_into
+from tertulia.store.database import Database, Row, insert_row
 from tertulia.store.encoding import PLACE, Columns, clean
 from tertulia.store.identities import find_author, find_place
 from tertulia.store.threads import Repository, reading, writing
@@ -31,9 +31,6 @@ _DAY = Columns(UsageRow, "day model calls input cached written output thought mo
 _SUMS = ("calls", *_USED.names, "money")
 _OF_DAY = f"day, place, author, model, {', '.join(_SUMS)}"
 
-# One request to a service.
-_INSERT_CALL = insert_into("calls", "place", "author", *_CALL.names, *_USED.names, *_PRICE.names, *_SENT.names)
-
 # The newest names of the place and the author of a row.
 _NAMES = """p.platform, p.place_id, p.thread,
     (SELECT t.body FROM titles t WHERE t.place = p.id ORDER BY t.id DESC LIMIT 1),
@@ -47,9 +44,6 @@ _CALLS = f"SELECT {_CALL}, {_USED}, {_PRICE}, {_SENT}, {_NAMES} FROM calls u {_N
 _ADD = f"""UPDATE usage SET {", ".join(f"{name} = {name} + :{name}" for name in _SUMS)}
     WHERE id = (SELECT min(id) FROM usage WHERE day = :day AND place IS NOT DISTINCT FROM :place
         AND author IS NOT DISTINCT FROM :author AND model = :model)"""
-
-# A new row of a day, place, author and model.
-_INSERT = insert_into("usage", "day", "place", "author", "model", *_SUMS)
 
 # All usage from a day on.
 _LISTED = f"SELECT {_DAY}, {_NAMES} FROM usage u {_NAMED} WHERE u.day >= :since ORDER BY u.day, u.id"
@@ -142,11 +136,11 @@ def _add(database: Database, place: int | None, author: int | None, call: Call) 
         "place": place,
         "author": author,
     }
-    database.run(_INSERT_CALL, **row)
+    insert_row(database, "calls", **row)
     added = {name: row[name] for name in ("place", "author", "model", "money", *_USED.names)}
     added |= {"calls": 1, "day": call.ended_at.date().isoformat()}
     if not database.run(_ADD, **added):
-        database.run(_INSERT, **added)
+        insert_row(database, "usage", **added)
 
 
 def _stored_call(row: Row) -> StoredCall:

@@ -48,7 +48,7 @@ async def a_page(
     options = WebConfig(**{"port": 0, **config})
     try:
         async with (
-            serve_page(site, options, store=folder / "bot.db", folder=folder) as page,
+            serve_page(site, options, store=str(folder / "bot.db"), folder=folder) as page,
             httpx2.AsyncClient(base_url=own_url(page, options), verify=False) as client,
         ):
             yield Served(page, client, opened)

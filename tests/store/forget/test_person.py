@@ -22,7 +22,7 @@ from store.builders import (
 )
 from tertulia.context.budget import group_reports
 from tertulia.context.values import LeftOut
-from tertulia.engine.store_protocols import PromptOutdated
+from tertulia.engine.store_protocols import DeliveryAttempt, PromptOutdated
 from tertulia.errors import InvalidValue, PromptRemoved, StoreBusy
 from tertulia.media.descriptions import Description
 from tertulia.memory.values import Summary
@@ -331,6 +331,21 @@ async def test_a_reply_being_sent_comes_to_its_receipt_without_her_words(store: 
         await store.outbox.change(replace(sending, status="waiting"))
     await store.outbox.change(replace(sending, status="sent", message_id="9", sent_at=NOON))
     assert [(one.reply.text, one.status) for one in await store.outbox.listed()] == [("", "sent")]
+    assert not files_hold(path.parent, "flowerpot")
+
+
+async def test_an_error_of_sending_keeps_no_words_of_hers(store: Store, path: Path) -> None:
+    await hear(store, a_message(SECRET, id="1", author=HER))
+    for number, text in enumerate(("ok", SECRET)):
+        reply = an_outgoing(text, id=f"o{number}")
+        await store.outbox.put(reply)
+        attempt = DeliveryAttempt(number=1, begun_at=NOON, ended_at=NOON, outcome="waiting", why=f"no room: {SECRET}")
+        await store.outbox.change(replace(reply, attempts=1, why="later", attempt=attempt))
+
+    await store.forget(platform="telegram", author_id=HER.id)
+
+    attempts = await store.outbox.attempts("o0", "o1")
+    assert [one.why for items in attempts.values() for one in items] == ["", ""]
     assert not files_hold(path.parent, "flowerpot")
 
 

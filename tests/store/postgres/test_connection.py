@@ -3,11 +3,13 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import psycopg
 import pytest
 
-from tertulia.errors import InvalidValue, StoreBusy, StoreRefused, TertuliaError
+import postgres
+from tertulia.errors import InvalidValue, StoreBroken, StoreBusy, StoreRefused, TertuliaError
 from tertulia.messages import Place
 from tertulia.store import Store
 from tertulia.store.database import Database
@@ -216,6 +218,22 @@ async def test_an_error_shows_no_rows(writer: WriterThread) -> None:
         await writer.run(put("what nobody may read"))
 
     assert "nobody" not in str(raised.value)
+
+
+def test_a_database_that_cannot_hold_every_text_is_refused(tmp_path: Path) -> None:
+    url = postgres.new_database(encoding="LATIN1")
+
+    with pytest.raises(StoreRefused, match="its encoding is LATIN1, which cannot hold every text, not UTF8"):
+        Store.open(url, media_folder=tmp_path).__enter__()
+
+
+def test_a_database_of_another_program_is_refused_by_its_name(tmp_path: Path) -> None:
+    url = postgres.new_database()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE users (id INTEGER)")
+
+    with pytest.raises(StoreBroken, match=f"the store {masked(url)}: it is a database of another program"):
+        Store.open(url, media_folder=tmp_path).__enter__()
 
 
 def test_a_store_is_named_without_user_and_password() -> None:

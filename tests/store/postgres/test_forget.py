@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from people import NOON
+from people import NOON, a_message
 from store.forget.test_export import HER, SECRET, everything_about_her
 from store.forget.test_person import everything_about
 from tertulia.store import Store
@@ -67,3 +67,13 @@ async def test_a_forget_that_ended_with_its_process_is_done_by_the_next(url: str
         assert await store.names_by_platform(HER.id) == {}
         assert await words_left(store) == []
         assert await store.check() == []
+
+
+async def test_messages_are_hidden_and_emptied_in_their_order(store: Store) -> None:
+    for number in range(5):
+        await store.inbox.receive(a_message("hi", id=str(number), author=HER), at=NOON)
+
+    await store.forget(platform="telegram", author_id=HER.id, at=NOON)
+
+    changed = [row["number"] async for row in store.export() if row["table"] == "message_changes"]
+    assert changed == [4, *range(4), *range(5)]

@@ -36,7 +36,7 @@ class Page(Struct, frozen=True, kw_only=True):
 
 
 @asynccontextmanager
-async def serve_page(site: Site, config: WebConfig, *, store: Path, folder: Path = Path()) -> AsyncIterator[Page]:
+async def serve_page(site: Site, config: WebConfig, *, store: str, folder: Path = Path()) -> AsyncIterator[Page]:
     """Serve the page of a site until the block ends; its tokens are beside the *store*, its certificate in *folder*."""
     address = page_address(config)
     try:

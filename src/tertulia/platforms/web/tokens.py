@@ -25,9 +25,9 @@ _LINE = re.compile(r"(\w+) ([A-Za-z0-9_-]{43})")
 _NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 
 
-def token_path(store: str | os.PathLike[str]) -> Path:
+def token_path(store: str) -> Path:
     """Return where the tokens of a store are: beside its file; of one without a file in the data folder."""
-    if not is_url(store) and os.fspath(store) != IN_MEMORY:
+    if not is_url(store) and store != IN_MEMORY:
         return Path(f"{os.path.realpath(store)}{SUFFIX}")
     from platformdirs import user_data_path
 

@@ -104,6 +104,9 @@ _RUNS = """SELECT r.id, r.run_id, r.place, r.target, r.message_ids, r.horizon, r
 _REPLIES = """SELECT o.id, coalesce(o.reply_id, o.outgoing_id), o.place, o.run_id, o.task_id, o.message_id, o.reply,
     o.why, o.separator, CASE WHEN o.turns = '[]' THEN 0 ELSE 1 END FROM outbox o
     WHERE o.id > :after ORDER BY o.id LIMIT :most"""
+# The errors of attempts to send some replies.
+_ATTEMPTS = """SELECT o.id, a.why FROM delivery_attempts a JOIN outbox o ON o.outgoing_id = a.outgoing_id
+    WHERE o.id IN (:some) AND a.why <> ''"""
 # The sources of all facts.
 _SOURCES = """SELECT s.id, s.fact, s.place, s.message_id, m.number, f.about FROM fact_sources s
     JOIN messages m ON m.place = s.place AND m.message_id = s.message_id JOIN facts f ON f.id = s.fact"""
@@ -377,6 +380,9 @@ class Planner:
         found: set[str] = set()
         turns: list[tuple[str, int]] = []
         async for page in self._pages(_REPLIES):
+            errors = defaultdict[int, list[str]](list)
+            for row, error in await self._all(_ATTEMPTS, some=[row for row, *_ in page]):
+                errors[row].append(error)
             for row, reply_id, place, run, task, message_id, body, why, separator, has_turns in page:
                 reply = REPLY.loads(body)
                 is_theirs = run in answering or task in tasks or (place, reply.reply_to) in self._theirs
@@ -386,7 +392,7 @@ class Planner:
                 said[reply_id] = place, text
                 rows[reply_id].append((row, (place, message_id) if message_id else None))
                 media = strings_in(json.loads(dumps(reply.media))) if reply.media else ()
-                if place in self._direct or is_theirs or words.at(place).is_in(text, why, *media):
+                if place in self._direct or is_theirs or words.at(place).is_in(text, why, *errors[row], *media):
                     found.add(reply_id)
                 if run in showing and has_turns:
                     turns.append((reply_id, row))

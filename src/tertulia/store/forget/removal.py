@@ -20,7 +20,7 @@ from tertulia.memory.values import FactRules
 from tertulia.messages import Author, Message, Quote, Reply
 from tertulia.run.chat_values import place_of_chat
 from tertulia.store import chats, decisions, events, file_garbage, message_rows, prompts, search_index, tasks
-from tertulia.store.database import Database
+from tertulia.store.database import Database, insert_into, insert_row
 from tertulia.store.encoding import LEFT_OUT, MESSAGE, PLACE, QUOTE, REPLY, TASK, JsonType, clean, dumps
 from tertulia.store.forget import retraction
 from tertulia.store.identities import find_place, upsert_name
@@ -147,15 +147,21 @@ def _empty_replies(database: Database, keys: Sequence[Key], work: Work) -> None:
 
 
 def empty_replies(database: Database, rows: Sequence[int], why: str = REASON) -> None:
-    """Empty replies; those that are not sent are dropped. One that is just being sent may still arrive."""
+    """Empty replies and the errors of sending them; those that are not sent are dropped.
+
+    One that is just being sent may still arrive.
+    """
     found = database.all("SELECT id, place, reply FROM outbox WHERE id IN (:rows)", rows=rows)
     empty = [(row, Reply(place=REPLY.loads(reply).place, text="")) for row, _, reply in found]
     database.many(_EMPTY_REPLY, [{"row": row, "reply": dumps(reply), "why": why} for row, reply in empty])
+    database.run(_EMPTY_ATTEMPTS, rows=rows)
     events.add_place_changes(database, {place for _, place, _ in found})
 
 
 _EMPTY_REPLY = """UPDATE outbox SET text = '', reply = :reply, turns = '[]', why = :why,
     status = CASE WHEN status = 'sent' THEN 'sent' ELSE 'dropped' END WHERE id = :row"""
+_EMPTY_ATTEMPTS = """UPDATE delivery_attempts SET why = ''
+    WHERE outgoing_id IN (SELECT outgoing_id FROM outbox WHERE id IN (:rows))"""
 
 
 def _remove_turns(database: Database, keys: Sequence[Key], work: Work) -> None:
@@ -214,7 +220,7 @@ def _empty_answers(database: Database, keys: Sequence[Key], work: Work) -> None:
 
 def _outside(database: Database, rows: Sequence[int], plan: Plan) -> list[int]:
     """Return the messages that are not in a direct chat of the person, which goes as a whole."""
-    select = "SELECT id FROM messages WHERE id IN (:rows) AND place NOT IN (:direct)"
+    select = "SELECT id FROM messages WHERE id IN (:rows) AND place NOT IN (:direct) ORDER BY id"
     return [row for (row,) in database.all(select, rows=rows, direct=plan.direct)]
 
 
@@ -419,14 +425,11 @@ def hide_person(database: Database, plan: Plan, at: datetime) -> None:
     """
     person = {"platform": clean(plan.platform), "author_id": clean(plan.author_id)}
     if not database.one(_IS_HIDDEN, **person):
-        begin = "INSERT INTO forgets (platform, author_id, at, state) VALUES (:platform, :author_id, :at, 'removing')"
-        database.insert(begin, **person, at=utc(at).isoformat())
+        insert_row(database, "forgets", **person, at=utc(at).isoformat(), state="removing")
     drop_caches(database)
     if plan.author is None:
         return
-    block = (
-        "INSERT INTO blocked_authors (author, at) VALUES (:author, :at) ON CONFLICT (author) DO UPDATE SET until = NULL"
-    )
+    block = f"{insert_into('blocked_authors', 'author', 'at')} ON CONFLICT (author) DO UPDATE SET until = NULL"
     database.run(block, author=plan.author, at=utc(at).isoformat())
     newest = """SELECT max(m.id) FROM messages m JOIN names n ON n.id = m.name
         WHERE n.author = :author GROUP BY m.place"""
@@ -437,8 +440,7 @@ def hide_messages(database: Database, rows: Sequence[Any], at: datetime) -> None
     """Hide messages: what was read of them and is not stored yet is refused."""
     update = "UPDATE messages SET hidden = 1 WHERE id IN (:rows) AND hidden = 0 RETURNING id"
     hidden = [row for (row,) in database.all(update, rows=rows)]
-    for row in hidden:
-        insert_change(database, row, "removed", at, None)
+    insert_changes(database, hidden, "removed", at)
     search_index.unindex(database, hidden)
 
 

@@ -149,7 +149,7 @@ def hide_messages(database: Database, sentences: Mapping[int, Sequence[str]], at
     """
     database.many(_INSERT_SENTENCE, [{"row": row, "text": text} for row in sentences for text in sentences[row]])
     hide = "UPDATE messages SET hidden = 1 WHERE id IN (:messages) AND hidden = 0 RETURNING id"
-    hidden = [row for (row,) in database.all(hide, messages=list(sentences))]
+    hidden = sorted(row for (row,) in database.all(hide, messages=list(sentences)))
     if hidden:
         insert_changes(database, hidden, "removed", at)
         search_index.unindex(database, hidden)

@@ -7,6 +7,8 @@ from tertulia.errors import StoreRefused, StoreTooNew
 from tertulia.store.database import Connection
 from tertulia.store.migrations.steps import EDITION, MIGRATIONS, Migration
 
+MOVE_MARK = "store_move"  # the table of a target of `tertulia db move` that is not complete
+
 
 def version(database: Connection) -> int:
     """Return the number of the last step that was run; 0 for a new store."""
@@ -44,6 +46,12 @@ def refuse_older(database: Connection, migrations: Sequence[Migration] = MIGRATI
             f"an older program has written it: its tables have version {found}, this program needs {len(migrations)}; "
             "start tertulia chat or the bot once to bring it up to date"
         )
+
+
+def refuse_incomplete(database: Connection) -> None:
+    """Raise `StoreRefused` for the target of a move that has not ended."""
+    if database.columns(MOVE_MARK):
+        raise StoreRefused("a move to it has not ended; run the same `tertulia db move` again")
 
 
 def migrate(database: Connection, migrations: Sequence[Migration] = MIGRATIONS) -> None:

@@ -28,7 +28,7 @@ from tertulia.store.database import Connection, Failure, Fault, Row, RowCache, t
 from tertulia.store.identities import place_key
 from tertulia.store.postgres.statements import Parameters, definition, form, parameters
 from tertulia.store.transfer import copy_to_file
-from tertulia.store_url import masked
+from tertulia.store_url import is_postgres, masked
 
 BEGIN_READING = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _DEFAULTS: dict[str, str | int] = {  # what the URL does not say
@@ -76,7 +76,7 @@ _FAULTS = {  # by codes of errors and their first two characters
         (Fault(Failure.AGAIN, *_BUSY), "lost 08 40 55P03 57P01 57P02 57P03"),
         (Fault(Failure.ANSWER, *_BUSY), "08007"),
         (Fault(Failure.TRANSACTION, *_BUSY), "57 53300"),
-        (Fault(Failure.TRANSACTION, StoreBusy), "taken"),
+        (Fault(Failure.TAKEN, StoreBroken, "another bot has it"), "taken"),
         (Fault(Failure.TRANSACTION, StoreFull, "there is no room left at the database"), "53"),
         (Fault(Failure.TRANSACTION, *_REFUSED), "25006 54 58"),
         (Fault(Failure.TRANSACTION, StoreBroken), "25 XX"),
@@ -121,9 +121,14 @@ class _Number(NumericBinaryLoader):
 def connection_text(url: str, **more: str) -> str:
     """Return a URL with what it does not say; raise `StoreRefused`, without its password, if it is no such URL."""
     try:
-        given = conninfo_to_dict(url)
+        given = conninfo_to_dict(url) if is_postgres(url) else None
     except psycopg.Error:
-        raise StoreRefused("store: it is no URL of PostgreSQL such as postgresql://user@host/database") from None
+        given = None
+    if given is None:
+        raise StoreRefused(
+            "store: it is no URL of PostgreSQL such as postgresql://user@host/database; in a password "
+            "/ ? # @ % are written %2F %3F %23 %40 %25"
+        )
     return make_conninfo("", **{**_DEFAULTS, **more, **cast("dict[str, Any]", given)})
 
 
@@ -236,6 +241,9 @@ class PostgresDatabase(Connection):
         ours, made, tables = self.all(_TABLES)[0]
         if tables and not ours:
             raise StoreBroken("it is a database of another program")
+        encoding = self.all("SHOW server_encoding")[0][0]
+        if encoding != "UTF8":
+            raise StoreRefused(f"its encoding is {encoding}, which cannot hold every text, not UTF8")
         return not made
 
     def create_holder(self) -> None:
@@ -392,7 +400,7 @@ class PostgresDatabase(Connection):
         if opening and self._writes:
             self._transaction = (found[1].get_value(0, 0) or b"").decode()
             if self.token and not found[1].get_value(0, 1):
-                raise TakenOver("another bot has taken the store over; nothing is written until the next start")
+                raise TakenOver(self.describe())
         return found[-1]
 
     def _without_prepared(self, results: list[pq.abc.PGresult]) -> list[pq.abc.PGresult]:

@@ -21,7 +21,8 @@ class ServerStore:
 
     def __init__(self, url: str) -> None:
         self.name = masked(url)
-        self.files = str(user_data_path("tertulia") / self.name.split("//")[1].replace("/", "-").replace(":", "-"))
+        host, _, database = self.name.removeprefix("postgresql://").replace(":", "-").partition("/")
+        self.files = str(user_data_path("tertulia") / host / database.replace("/", "-"))
         self._url = url
         self._token = token_hex(16)  # of this bot
 

@@ -11,8 +11,7 @@ from store.builders import a_task
 from tertulia.errors import InvalidValue, StoreRefused
 from tertulia.store import Store
 from tertulia.store.database import Database
-from tertulia.store.moving import move_store
-from tertulia.store.transfer import tables
+from tertulia.store.transfer import move_store, tables
 
 MESSAGES = 1203  # more than two pages
 
