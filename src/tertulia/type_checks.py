@@ -71,7 +71,7 @@ def _fits(value: object, kind: Any) -> bool:
 
 def _holds(values: Iterable[object], inner: tuple[Any, ...]) -> bool:
     """Return whether what a collection holds has the types of its parameters; an iterator is not read."""
-    if isinstance(values, Mapping):
+    if isinstance(values, Mapping) and len(inner) == 2:
         return all(_fits(key, inner[0]) and _fits(value, inner[1]) for key, value in values.items())
     return not isinstance(values, Collection) or not inner or all(_fits(one, inner[0]) for one in values)
 

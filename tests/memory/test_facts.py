@@ -103,6 +103,17 @@ def test_the_same_fact_twice_is_one_with_both_sources() -> None:
     assert merge_facts([again], [known]) == [replace(again, sources=("m2", "m1"))]
 
 
+def test_a_fact_that_gets_a_key_from_its_repetition_supersedes_what_that_key_had() -> None:
+    old = a_fact("lives in Kyiv", id="old", key="home")
+    known = a_fact("moved to Lviv", id="known", learned_at=LATER)
+    again = a_fact("moved to Lviv", id="again", key="home", learned_at=LATER)
+
+    assert merge_facts([old, known], [again]) == [
+        replace(old, held_until=LATER, superseded_by="known"),
+        replace(known, key="home"),
+    ]
+
+
 def test_the_same_id_is_the_same_fact_and_changes_nothing() -> None:
     known = a_fact("likes tea")
 

@@ -14,6 +14,7 @@ from tertulia.prompt.render import (
     text_with_markers,
     turn_of,
     turns_of,
+    turns_without_opening_call,
 )
 from tertulia.turns import Turn, cut_turn, model, user
 
@@ -79,6 +80,14 @@ def test_what_the_model_did_to_write_a_message_stands_for_it() -> None:
     messages = [a_message("why?", id="1"), a_message("Sure.", id="2", author=GRYAG)]
 
     assert list(turns_of(messages, context, "direct")) == [user("why?"), *done]
+
+
+def test_a_history_that_begins_with_what_shows_nothing_opens_with_no_call() -> None:
+    call, result = ToolCall(name="look", id="c"), ToolResult(name="look", value=1, id="c")
+    context = a_context(turns={"2": (model(call), user(result), model("Sure."))})
+    messages = [a_message("", id="1"), a_message("Sure.", id="2", author=GRYAG), a_message("thanks", id="3")]
+
+    assert turns_without_opening_call(messages, context, "bare") == (model("Sure.", by=None), user("thanks"))
 
 
 def test_a_deleted_message_is_not_there() -> None:

@@ -194,6 +194,8 @@ def test_every_reply_shows_its_quoted_message_or_its_words(
     for number, to in enumerate(replies):
         author = (ALICE, GRYAG, BOB)[number % 3] if number < len(replies) - 1 else ALICE
         quoted = a_quote(f"words{to}words", message_id=str(to)) if to < number else None
+        if quoted and to >= 0 and (number == len(replies) - 1 or to < cut):
+            quoted = quoted.update_from(talk[to])  # as `gather` does where the message is not in the window
         gone = number in deleted and number < len(replies) - 1
         text = f"words{number}words"
         talk.append(a_message(text, id=str(number), author=author, reply_to=quoted, place=place, deleted=gone))
@@ -202,7 +204,7 @@ def test_every_reply_shows_its_quoted_message_or_its_words(
     prompt = PROFILES[profile].build(a_context(talk[-1], window=window))
 
     said = "\n".join(text for turn in prompt.turns for text in texts(turn.parts))
-    hidden = {one.id for one in window if one.deleted}
+    hidden = {one.id for one in talk if one.deleted}
     shown = [one for one in (*window, talk[-1]) if not one.deleted and not one.author.persona]
     for quote in (one.reply_to for one in shown if one.reply_to):
         assert (f"words{quote.message_id}words" in said) == (quote.message_id not in hidden), quote

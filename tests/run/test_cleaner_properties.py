@@ -65,6 +65,7 @@ def test_our_markup_before_a_text_goes_and_the_text_stays(own: str, text: str) -
 def test_lines_of_ours_between_lines_of_text_go_whole(lines: list[str], own: str, end: str) -> None:
     said = "".join(f"{line}.{end}" for line in lines)
     assume(not holds_markup(said))
+    assume(not own.startswith("#") or not any(line[:1] in ("\n", "\r") for line in lines))  # goes with a section
 
     assert clean("".join(f"{line}.{end}{own}{end}" for line in lines), delimiter=DELIMITER) == said
 

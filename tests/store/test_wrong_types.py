@@ -1,7 +1,7 @@
 """A caller's mistake is told as one: never as damage of the file, and never by an error from deep inside."""
 
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextvars import copy_context
 from datetime import date, datetime
 from types import UnionType
@@ -104,3 +104,10 @@ async def test_a_call_that_nobody_awaits_any_more_may_end_in_another_context(sto
     copy_context().run(call.send, None)
 
     call.close()
+
+
+def test_a_mapping_may_be_given_where_a_collection_is_wanted() -> None:
+    def listed(names: Collection[str]) -> None: ...
+
+    assert argument_fault(listed, ({"a": 1},), {}) is None
+    assert argument_fault(listed, ({1: "a"},), {}) is not None

@@ -10,8 +10,9 @@ when a person is forgotten, the event is `PlaceChanged`, and everything is loade
 
 A `ViewChange` is what goes to readers elsewhere, as JSON with `event` as its id. They put each item in the place of the
 one with its key, `number` of a message or `order` of a run and a delivery; they take `facts` as they come, and drop all
-others where it is `anew`. Whoever has seen the change with the number of `View.event` has seen all. What streams is not
-stored: readers in the process of the engine find it in `View.live`, and get the deltas as `ViewUpdate.event`.
+others where it is `anew`. Whoever has seen the change with the number of `View.event` has seen all. What others may see
+of a change, `inspector/views` says. What streams is not stored: readers in the process of the engine find it in
+`View.live`, and get the deltas as `ViewUpdate.event`.
 """
 
 from collections.abc import Callable, Iterable

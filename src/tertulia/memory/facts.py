@@ -148,8 +148,14 @@ def _worth(fact: Fact) -> tuple[bool, float, datetime]:
 def _insert(known: Sequence[Fact], new: Fact) -> list[Fact]:
     """Return the facts that change when *new* is added to the known ones, *new* included."""
     same = next((fact for fact in known if _is_same(fact, new)), None)
-    if same is not None:
-        return [_join(same, new)]
+    if same is None:
+        return _link(known, new)
+    joined = _join(same, new)
+    return [joined] if joined.key == same.key else _link([fact for fact in known if fact is not same], joined)
+
+
+def _link(known: Sequence[Fact], new: Fact) -> list[Fact]:
+    """Return the facts that change when *new*, which no known one repeats, is put into the chain of its rivals."""
     rivals = [fact for fact in known if _is_rival(fact, new)]
     above = _next_above(new, rivals)
     links = (None, above and above.id)

@@ -81,7 +81,11 @@ def turns_without_opening_call(
     turns = turns_of(messages, context, style, quotes)
     if not turns or turns[0].role == "user" or not context.turns:
         return turns
-    alone = tuple(takewhile(lambda message: message.deleted or context.is_own(message), messages))
+
+    def is_unasked(message: Message) -> bool:
+        return message.deleted or context.is_own(message) or not turns_of((message,), context, style, quotes)
+
+    alone = tuple(takewhile(is_unasked, messages))
     known = {message.id: context.turns.get(message.id, ()) for message in alone}
     quiet = {
         name: made

@@ -1,6 +1,6 @@
 """The journal of a run: its prompts, responses and tool runs, from which it is resumed. Pure."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Literal, Protocol
 
@@ -209,16 +209,6 @@ class Journal(Struct, frozen=True, kw_only=True):
         tools = sorted(self.tools_of(step), key=lambda tool: tool.number)
         return [tool.result for tool in tools if tool.result is not None]
 
-    def is_repeated(self, tool: ToolRun) -> bool:
-        """Return whether the last two calls of earlier steps with the same arguments had the same result."""
-        call = tool.call
-        results = [
-            (one.result.value, one.result.failed, [media.sha256 or media.uri for media in one.result.media])
-            for one in self.tools
-            if one.step < tool.step and one.result and (one.call.name, one.call.args) == (call.name, call.args)
-        ]
-        return len(results) > 1 and results[-1] == results[-2]
-
     def failed_again(self, tool: ToolRun) -> bool:
         """Return whether a call failed as it did before, with the same arguments."""
         call, result = tool.call, tool.result
@@ -227,6 +217,17 @@ class Journal(Struct, frozen=True, kw_only=True):
             for one in self.tools
             if one.step < tool.step and one.result and (one.call.name, one.call.args) == (call.name, call.args)
         )
+
+
+def is_repeated(tool: ToolRun, tools: Iterable[ToolRun]) -> bool:
+    """Return whether the last two calls of earlier steps with the same arguments had the same result."""
+    call = tool.call
+    results = [
+        (one.result.value, one.result.failed, [media.sha256 or media.uri for media in one.result.media])
+        for one in tools
+        if one.step < tool.step and one.result and (one.call.name, one.call.args) == (call.name, call.args)
+    ]
+    return len(results) > 1 and results[-1] == results[-2]
 
 
 class JournalStore(Protocol):

@@ -7,7 +7,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from tertulia.parts import ToolCall, ToolResult
-from tertulia.run.journal import Journal, JournalStore, Run, ToolRun
+from tertulia.run.journal import Journal, JournalStore, Run, ToolRun, is_repeated
 from tertulia.toolbox.run_context import RunContext
 from tertulia.toolbox.toolbox import RESULTS, KnownResults, Toolbox, tool_failure
 
@@ -62,13 +62,13 @@ class ToolRuns:
 
     def is_repeated(self, journal: Journal, tool: ToolRun) -> bool:
         """Return whether a call is not run because it had the same result twice."""
-        return not self._toolbox.allows_identical(tool.call) and journal.is_repeated(tool)
+        return not self._toolbox.allows_identical(tool.call) and is_repeated(tool, journal.tools)
 
     def is_last(self, journal: Journal, tool: ToolRun) -> bool:
         """Return whether no tool should run after this one: its call leads nowhere."""
         if self._toolbox.allows_identical(tool.call):
             return False
-        return journal.is_repeated(tool) or journal.failed_again(tool)
+        return is_repeated(tool, journal.tools) or journal.failed_again(tool)
 
     async def _run(
         self, journal: Journal, number: int, call: ToolCall, recorded: ToolRun | None, ended: EndedToolRuns

@@ -26,7 +26,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from tertulia.errors import InvalidValue, StoreBroken, StoreTrouble, TertuliaError
 from tertulia.messages import Place
-from tertulia.store.database import DECODE_ERRORS, Connection, Failure
+from tertulia.store.database import DECODE_ERRORS, Connection, Failure, translate
 from tertulia.type_checks import argument_fault
 
 T = TypeVar("T")
@@ -328,7 +328,9 @@ def _checked(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Corouti
         except (StoreBroken, *DECODE_ERRORS) as error:
             if fault := argument_fault(method, args, named):
                 raise InvalidValue(fault) from error
-            raise
+            if isinstance(error, TertuliaError):
+                raise
+            raise translate(error, "the store", None) from error  # rows that were read before are decoded here
         finally:
             with suppress(ValueError):  # a call that nobody awaits any more is closed in another context
                 _ARGUMENT_FAULT.reset(token)

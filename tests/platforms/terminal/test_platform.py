@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tertulia.engine.run_executor import LiveText, LiveTexts, live_events
+from tertulia.engine.view import View, ViewDelivery, ViewUpdate, nothing
 from tertulia.errors import NotSent
 from tertulia.events import Delta, Event, Missed, RunFailed, RunStarted
 from tertulia.messages import Author, Message, Reply
@@ -21,7 +22,7 @@ from tertulia.parts import Media, Text, ToolCall, ToolResult
 from tertulia.platform import ALL_MEDIA, Delivery, DeliveryKind, Inbox
 from tertulia.platforms.terminal import setup
 from tertulia.platforms.terminal.output import Output, ScreenDisplay
-from tertulia.platforms.terminal.platform import EventReader, Terminal
+from tertulia.platforms.terminal.platform import Terminal, UpdateDisplay
 from tertulia.platforms.terminal.saved_files import SavedFiles
 from tertulia.platforms.terminal.setup import ME, PLACE, person
 from tertulia.run.cleaner import clean
@@ -57,9 +58,9 @@ lines = st.sampled_from(
 fenced = st.lists(lines, max_size=8).map("\n".join)
 
 
-async def each(*events: Event) -> AsyncIterator[Event]:
+async def updates_of(view: View, events: Iterable[Event]) -> AsyncIterator[ViewUpdate]:
     for event in events:
-        yield event
+        yield ViewUpdate(view=view, change=nothing(view), event=event)
 
 
 async def at_once(show: Callable[[], None]) -> None:
@@ -70,14 +71,8 @@ async def nobody_types(_: Inbox) -> None:
     """Leave at once."""
 
 
-class NoEvents:
-    """A store in which nothing has happened that was not read."""
-
-    def __init__(self) -> None:
-        self.events = self
-
-    async def read(self, **_: Any) -> list[Event]:
-        return []
+SENDING = ViewDelivery(id="k", order=1, kind="answer", status="waiting", made_at=RUN.began_at)
+VIEW = View(place=PLACE, deliveries=(SENDING,))
 
 
 class Watched:
@@ -88,10 +83,9 @@ class Watched:
     ) -> None:
         self._out = out or StringIO()
         screen = ScreenDisplay(self._out, errors or StringIO(), coloured=False)
-        store: Any = NoEvents()
         self.output = Output(at_once)
-        self.events = EventReader(store, self.output, screen)
-        self.terminal = Terminal(self.output, screen, self.events, talk=nobody_types, files=SavedFiles(files))
+        self.updates = UpdateDisplay(self.output, screen, VIEW)
+        self.terminal = Terminal(self.output, screen, self.updates, talk=nobody_types, files=SavedFiles(files))
 
     @property
     def seen(self) -> str:
@@ -100,17 +94,18 @@ class Watched:
     async def watch(self, *pieces: Any, run: str = "r", began: bool = True) -> None:
         """See a run, its text as `live_events` has it."""
         with self.output.streaming():
-            await self.events.run(self._events(pieces, run, began))
+            await self.show(*self._events(pieces, run, began))
+
+    async def show(self, *events: Event) -> None:
+        await self.updates.run(updates_of(VIEW, events))
 
     async def send(self, text: str, *media: Media, streamed: bool = True, run: str = "r") -> str:
         reply = Reply(place=PLACE, text=text, media=media)
         return await self.terminal.send(delivered(reply, run_id=run, streamed=streamed))
 
-    async def _events(self, pieces: Iterable[Any], run: str, began: bool) -> AsyncIterator[Event]:
-        if began:
-            yield RunStarted(place=PLACE, run_id=run, message_id="1")
-        for event in seen_events(pieces, run):
-            yield event
+    def _events(self, pieces: Iterable[Any], run: str, began: bool) -> list[Event]:
+        starts: list[Event] = [RunStarted(place=PLACE, run_id=run, message_id="1")] if began else []
+        return [*starts, *seen_events(pieces, run)]
 
 
 def seen_events(pieces: Iterable[Any], run: str = "r") -> list[Event]:
@@ -190,7 +185,7 @@ async def test_what_comes_while_somebody_types_is_shown_when_it_is_whole() -> No
     screen = Watched()
 
     await screen.watch()
-    await screen.events.run(each(Delta(place=PLACE, run_id="r", part=Text(text="Half"))))
+    await screen.show(Delta(place=PLACE, run_id="r", part=Text(text="Half")))
     assert screen.seen == ""
     await screen.watch(" and half.", ended("Half and half."), began=False)
 
@@ -202,7 +197,7 @@ async def test_a_reply_of_which_pieces_were_missed_is_shown_whole() -> None:
     screen = Watched()
 
     await screen.watch("Half", ended("Half and half."))
-    await screen.events.run(each(Missed(events=1)))
+    await screen.show(Missed(events=1))
     await screen.send("Half and half.")
 
     assert screen.seen == "Half\nHalf and half.\n"
@@ -266,7 +261,7 @@ async def test_an_error_is_shown_once() -> None:
     errors = StringIO()
     screen = Watched(errors=errors)
 
-    await screen.events.run(each(RunFailed(place=PLACE, run_id="r", error="KeyRefused", why="no key")))
+    await screen.show(RunFailed(place=PLACE, run_id="r", error="KeyRefused", why="no key"))
     await screen.terminal.send(delivered(Reply(place=PLACE, text="no key!"), kind="error"))
 
     assert (errors.getvalue(), screen.terminal.failed) == ("no key!\n", True)

@@ -21,7 +21,9 @@ from tertulia.config import Config, MemoryConfig
 from tertulia.context.values import RecalledEpisode, RelevantMessage
 from tertulia.engine.command_list import HELP
 from tertulia.engine.languages.english import ENGLISH
-from tertulia.events import Event, FactsLearned
+from tertulia.engine.view import View, ViewUpdate
+from tertulia.engine.view_reader import ViewReader, view_updates
+from tertulia.events import Event
 from tertulia.memory.facts import subject_of
 from tertulia.memory.values import Episode, Fact
 from tertulia.messages import Place
@@ -29,7 +31,7 @@ from tertulia.model_choice import ModelChoice
 from tertulia.models import Scripted
 from tertulia.models.base import Model, Response
 from tertulia.platforms.terminal.output import JsonDisplay, Output, ScreenDisplay
-from tertulia.platforms.terminal.platform import EventReader
+from tertulia.platforms.terminal.platform import UpdateDisplay
 from tertulia.platforms.terminal.session import MEMORY_OFF, TerminalSession
 from tertulia.platforms.terminal.setup import PLACE, SessionOptions, person
 from tertulia.sim import GeminiSim
@@ -40,12 +42,17 @@ LEARN = object()  # is typed once something was learned
 LVIV = "(learned: Lives in Lviv.)"
 ALL_FORGOTTEN = "Nothing is remembered of you any more."
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-LEARNED = FactsLearned(place=PLACE, fact_ids=("f1",))
 
 
-async def each(*events: Event) -> AsyncIterator[Event]:
-    for event in events:
-        yield event
+async def since(store: Store, reader: ViewReader, view: View) -> AsyncIterator[ViewUpdate]:
+    """The updates of what has happened since a view."""
+
+    async def events(after: str) -> AsyncIterator[Event]:
+        for event in await store.events.read(after=after, place=PLACE):
+            yield event
+
+    async for update in view_updates(reader, events, after=view):
+        yield update
 
 
 class Seen(StringIO):
@@ -249,7 +256,7 @@ async def test_an_answer_that_streams_in_is_not_broken_by_what_is_learned_meanwh
     async def show_above(show: Callable[[], None]) -> None:
         show()
 
-    async def learned() -> Callable[[], None]:
+    def learned() -> Callable[[], None]:
         return lambda: screen.note(LVIV)
 
     shown = Output(show_above)
@@ -257,7 +264,7 @@ async def test_an_answer_that_streams_in_is_not_broken_by_what_is_learned_meanwh
         screen.piece(Text(text="Half an "))
         shown.notify_later(learned)
         screen.piece(Text(text="answer.\n"))
-    await shown.show_pending()
+    shown.show_pending()
 
     assert out.getvalue() == f"Half an answer.\n{LVIV}\n"
 
@@ -276,25 +283,26 @@ async def test_learned_is_said_only_of_what_is_in_the_store_by_then(what: str, s
             said = Message(id=number, place=PLACE, author=person(), parts=(Text(text="I live in Lviv."),), sent_at=NOW)
             await store.inbox.receive(said, at=NOW)
         shown = Output(show_above)
-        events = EventReader(store, shown, screen)
+        reader = ViewReader(store, PLACE)
+        updates = UpdateDisplay(shown, screen, await reader.read())
         subject = subject_of(person(), PLACE)
         lviv = Fact(
             id="f1", subject=subject, text="Lives in Lviv.", place=PLACE, sources=("1",), learned_at=NOW, key="home"
         )
         kyiv = replace(lviv, id="f2", text="Lives in Kyiv.", sources=("2",), learned_at=NOW + timedelta(days=1))
-        with shown.streaming():
+        with shown.streaming() if streaming else nullcontext():
             await store.facts.learn([lviv])
-            await events.run(each(LEARNED))
+            if streaming:
+                await updates.run(since(store, reader, updates.view))
             if what == "forgotten":
                 await store.facts.forget(["f1"])
             elif what == "superseded":
                 await store.facts.learn([kyiv])
-        await shown.show_pending()
-        if not streaming and what != "kept":
-            await events.run(each(LEARNED))
-            await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})
+            await updates.run(since(store, reader, updates.view))
+        shown.show_pending()
+        await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})
 
-    assert out.getvalue() == (f"{LVIV}\n" if what == "kept" else "")
+    assert out.getvalue() == {"forgotten": "", "superseded": "(learned: Lives in Kyiv.)\n", "kept": f"{LVIV}\n"}[what]
 
 
 async def test_what_was_learned_elsewhere_is_neither_read_nor_shown() -> None:

@@ -20,7 +20,7 @@ from sizes import size
 from store.builders import PROMPT, a_record, a_run, a_task, a_tool_run, an_outgoing
 from stored_rows import add, change, on_file
 from tertulia import Store
-from tertulia.errors import TertuliaError
+from tertulia.errors import StoreBroken, TertuliaError
 from tertulia.parts import Media, Text
 from tertulia.platforms.terminal.setup import PLACE
 from tertulia.sim import GeminiSim
@@ -267,3 +267,14 @@ def test_a_conversation_begins_or_says_in_one_line_why_not(
                 found[name] = said
 
     assert found == {}
+
+
+async def test_what_is_damaged_is_told_also_where_rows_are_compared_outside_of_the_database(
+    whole: Path, tmp_path: Path
+) -> None:
+    damaged = "PRAGMA ignore_check_constraints = ON; UPDATE OR IGNORE messages SET place = 'null'"
+    path = fresh(whole, tmp_path / "here", lambda path: script(path, damaged))
+    async with Store.open(path, durable=False) as store:
+        await store.inbox.receive(a_message("more", id="more"), at=NOON)
+        with pytest.raises(StoreBroken, match=r"^the store: it holds something that cannot be read \(TypeError: .*\)$"):
+            await store.forget(platform="telegram", author_id=ALICE.id, at=NOON)

@@ -22,7 +22,7 @@ from tertulia.platforms.terminal.text import call_text, cut, ending_text, facts_
 from tertulia.platforms.terminal.word_wrap import WordWrapper
 
 ShowAbove = Callable[[Callable[[], None]], Awaitable[None]]  # shows something above the line that is being typed
-PendingNote = Callable[[], Awaitable[Callable[[], None] | None]]  # returns what to show, if anything
+PendingNote = Callable[[], Callable[[], None] | None]  # returns what to show, if anything
 
 # What controls a terminal: control characters besides tab and newline, and marks of the writing direction.
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -84,18 +84,15 @@ class Output:
         if self.is_streaming:
             self._pending.append(notice)
             return
-        self._start(self._show_note(notice))
+        if show := notice():
+            self._start(self._show_above_quietly(show))
 
-    async def show_pending(self) -> None:
+    def show_pending(self) -> None:
         """Show the notices that waited for the end of the answer."""
         pending, self._pending = self._pending, []
         for notice in pending:
-            if show := await notice():
+            if show := notice():
                 self.show(show)
-
-    async def _show_note(self, notice: PendingNote) -> None:
-        if show := await notice():
-            await self._show_above_quietly(show)
 
     async def _show_above_quietly(self, show: Callable[[], None]) -> None:
         with suppress(NotSent):

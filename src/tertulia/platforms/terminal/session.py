@@ -12,9 +12,11 @@ from tertulia.context.values import Persona
 from tertulia.engine.background import RealClock
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.engine import Engine
+from tertulia.engine.inspection import Named
 from tertulia.engine.limits import Limits
 from tertulia.engine.memory import Memory
 from tertulia.engine.task_worker import TaskHandler
+from tertulia.engine.view import View
 from tertulia.errors import PromptRemoved, StoreBroken, StoreTrouble, TertuliaError
 from tertulia.memory.facts import is_same_place, subject_of
 from tertulia.memory.values import Fact
@@ -32,9 +34,10 @@ from tertulia.parts import Media, Text
 from tertulia.platform import Commanded, Inbox, Received
 from tertulia.platforms.terminal.attachments import Attachments, prompt_as_sent, unseen_lines
 from tertulia.platforms.terminal.commands import HELP, HELP_INDENT, ChatCommand, parse_line, usage_error
+from tertulia.platforms.terminal.history import history_lines, summary_lines
 from tertulia.platforms.terminal.input import InputReader, on_interrupt
 from tertulia.platforms.terminal.output import Display, Output, count_seconds, show_error
-from tertulia.platforms.terminal.platform import EventReader, HistoryView, Terminal
+from tertulia.platforms.terminal.platform import Terminal, UpdateDisplay
 from tertulia.platforms.terminal.saved_files import SavedFiles, folder_of
 from tertulia.platforms.terminal.setup import (
     DEFAULT_OPTIONS,
@@ -98,11 +101,10 @@ class TerminalSession:
         self._status = 0
         self._leaving = False
         self._place = options.place
-        self._history_view = HistoryView(store, options.place)
         self._output = Output(reader.show_above_input)
-        self._events = EventReader(store, self._output, display, options.place)
+        self._updates = UpdateDisplay(self._output, display, View(place=options.place))
         files = SavedFiles(None if store.path == MEMORY else folder_of(store.path))
-        self._terminal = Terminal(self._output, display, self._events, talk=self._read_lines, files=files)
+        self._terminal = Terminal(self._output, display, self._updates, talk=self._read_lines, files=files)
         self._memory = self._create_memory(choice) if options.config.memory.enabled else None
         self._engine = self._create_engine(choice)
         self._use_model(choice)
@@ -133,8 +135,10 @@ class TerminalSession:
 
     async def run(self, on_leave: Callable[[], None] = lambda: None) -> int:
         """Read and answer until the person leaves; return the exit status."""
+        updates = self._engine.view(self._place)
+        self._updates.begin((await anext(updates)).view)
         anew = "/clear" if self._options.interactive else "--db :memory:"
-        summary = await self._history_view.summary(_now(), anew=anew, shown=self._options.last_messages)
+        summary = summary_lines(self._updates.view, _now(), anew=anew, shown=self._options.last_messages)
         self._greet(short_greeting if summary else greeting)
         if self._options.bot:
             self._display.note(f"({self._options.bot}: its persona, tools, zone and store; options take precedence)")
@@ -142,9 +146,7 @@ class TerminalSession:
             self._display.note("/help shows what you can do; Ctrl-D leaves.")
         for line in summary:
             self._display.note(line, indent=4)
-        await self._events.follow_open_run()
-        since = await self._store.events.last()
-        reading = asyncio.create_task(self._events.run(self._engine.events(place=self._place, after=since)))
+        reading = asyncio.create_task(self._updates.run(updates))
         try:
             async with self._engine:
                 try:
@@ -162,8 +164,8 @@ class TerminalSession:
     async def _read_lines(self, inbox: Inbox) -> None:
         interrupted = False
         while not self._leaving:
-            if self._events.broken:
-                raise self._events.broken
+            if self._updates.broken:
+                raise self._updates.broken
             try:
                 said = self._options.parse_line(await self._reader.read())
             except EOFError:
@@ -185,8 +187,14 @@ class TerminalSession:
             return
         await self._memory_done()
         if self._memory:
-            await self._events.catch_up()
-            await self._output.show_pending()
+            await self._catch_up()
+            self._output.show_pending()
+
+    async def _catch_up(self) -> None:
+        """Wait until the view has all that is stored by now."""
+        with suppress(StoreTrouble):
+            stored = await self._store.inspection.conversation(self._place, Named(), most=0)
+            await self._updates.reach(lambda view: view.event >= stored.event)
 
     async def _memory_done(self) -> None:
         """Wait until memory has read all messages, at most for the timeout."""
@@ -206,7 +214,7 @@ class TerminalSession:
             raise
         except StoreTrouble as error:
             self._status = 1
-            self._events.report_trouble(str(error), error=type(error).__name__)
+            self._updates.report_trouble(str(error), error=type(error).__name__)
         except TertuliaError as error:
             self._status = 1
             show_error(self._display, error, self._error_text(error))
@@ -222,7 +230,7 @@ class TerminalSession:
         if unseen := unseen_lines(media, self.choice.model):
             self._display.note(*unseen)
         message = self._message(left, media)
-        self._events.reset_trouble()
+        self._updates.reset_trouble()
         applying = inbox.apply([Received(message=message)], key=message.id)
         await self._wait_for_answer(applying, lambda: doing_text(self.choice))
         await self._wait_for_memory()
@@ -240,7 +248,7 @@ class TerminalSession:
         ):
             settled = asyncio.ensure_future(self._apply_and_settle(applying))
             waiting = asyncio.ensure_future(count_seconds(self._output, self._display, doing))
-            ends = [stopped, left, self._output.closed, *([] if self._options.interactive else [self._events.stuck])]
+            ends = [stopped, left, self._output.closed, *([] if self._options.interactive else [self._updates.stuck])]
             events = [asyncio.ensure_future(event.wait()) for event in ends]
             try:
                 await asyncio.wait([settled, *events], return_when=asyncio.FIRST_COMPLETED)
@@ -253,13 +261,14 @@ class TerminalSession:
                     await self._stop(settled)
                 elif settled.done():
                     settled.result()  # raises if the file of the store is damaged
+                    await self._catch_up()
                 else:  # the store cannot be written; the next start continues
                     self._status, self._leaving = 1, True
             finally:
                 for task in (waiting, settled, *events):
                     task.cancel()
                 self._output.show(self._display.hide_waiting)
-        await self._output.show_pending()
+        self._output.show_pending()
 
     async def _apply_and_settle(self, applying: Awaitable[bool] | None) -> None:
         if applying is not None:
@@ -291,7 +300,7 @@ class TerminalSession:
                 column = max((len(spec.name) + 2 for spec in specs), default=0)
                 self._display.note(*tool_lines(specs, self.choice.model.name), indent=column)
             case "history":
-                self._display.note(*await self._history_view.history(), indent=2)
+                self._display.note(*history_lines(self._updates.view), indent=2)
             case "prompt":
                 self._display.note(*await self._last_prompt())
             case "model":
@@ -331,7 +340,7 @@ class TerminalSession:
     async def _last_prompt(self) -> list[str]:
         ledger = Ledger()
         sent, words = None, tuple[str, ...]()
-        for run_id, step in self._events.prompts:
+        for run_id, step in self._updates.prompts:
             try:
                 found = await self._store.prompts.sent(run_id, step)
             except PromptRemoved as error:
@@ -342,8 +351,8 @@ class TerminalSession:
                 ledger.record_request(prompt)
         if sent is None:
             return ["(nothing has been asked yet)"]
-        if self._events.usage:
-            ledger.record_usage(self._events.usage)
+        if self._updates.usage:
+            ledger.record_usage(self._updates.usage)
         wire: Wire = "gemini" if self.choice.kind == "gemini" else "openai"
         _, receipts = repair(sent.prompt.turns, self.choice.model.name, wire=wire)
         model = self.choice.model
@@ -381,7 +390,7 @@ class TerminalSession:
 
     def _use_model(self, choice: ModelChoice) -> None:
         self.choice = choice
-        self._events.prompts.clear()
+        self._updates.prompts.clear()
         self._engine.models = (choice.model,)
         self._engine.toolbox = toolbox_for(choice, self._options.tools)
         self._engine.settings = settings_for(choice)

@@ -89,8 +89,6 @@ class SqlForgets(Repository):
             elif await self._remove_own(plan, at):
                 break
         await self._changed()
-        await self._media.remove_unreferenced()
-        await self._media.remove_strays()
         return removed.report()
 
     async def _hide(self, plan: Plan, at: datetime) -> None:
@@ -109,6 +107,8 @@ class SqlForgets(Repository):
         for place in plan.direct:
             while not await self._writer.run(partial(removal.remove_place_part, place=place)):
                 pass
+        await self._media.remove_unreferenced()
+        await self._media.remove_strays()
         return await self._writer.run(lambda database: _end(database, plan))
 
 
