@@ -9,7 +9,7 @@ from tertulia.models.scripted import Scripted
 from tertulia.parts import Media
 from tertulia.platform import Capabilities, Delivery
 from tertulia.testing import RecordedPlatform
-from tertulia.turns import Prompt
+from tertulia.turns import Prompt, Role
 
 
 class Files(RecordedPlatform):
@@ -36,6 +36,13 @@ class Receipts(RecordedPlatform):
     async def send(self, delivery: Delivery) -> str:
         await super().send(delivery)
         return self._receipt  # type: ignore[no-any-return]
+
+
+class Blind(Scripted):
+    """A model that takes no media."""
+
+    def takes(self, _: Media, __: Role) -> bool:
+        return False
 
 
 class Meanwhile(Scripted):

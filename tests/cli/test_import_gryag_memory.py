@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import pytest
 
 from cli.command import tertulia
+from stored_rows import on_file, read
 from tertulia.memory.values import Subject
 from tertulia.messages import Place
 from tertulia.store import Store
@@ -179,12 +180,10 @@ def test_bans_become_blocks_with_their_end(tmp_path: Path) -> None:
     run_import(tmp_path, file=file)
     run_import(tmp_path, file=file)
 
-    select = "SELECT a.author_id, b.until FROM blocked_authors b JOIN authors a ON a.id = b.author ORDER BY b.author"
-    with sqlite3.connect(tmp_path / "bot.db") as database:
-        blocks = database.execute(select).fetchall()
-    database.close()
+    people = dict(on_file(tmp_path / "bot.db", read, "authors", "id", "author_id"))
+    blocks = on_file(tmp_path / "bot.db", read, "blocked_authors", "author", "until")
 
-    assert blocks == [("77", None), ("78", "2999-01-01T00:00:00+00:00")]
+    assert [(people[who], until) for who, until in blocks] == [("77", None), ("78", "2999-01-01T00:00:00+00:00")]
     assert with_store(tmp_path, lambda store: store.place_settings.blocked()) == {
         ("telegram", "77"),
         ("telegram", "78"),

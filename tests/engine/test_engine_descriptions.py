@@ -12,7 +12,7 @@ import pytest
 
 from engine.describing import Eyes
 from engine.engines import BOB, GROUP, engine_with, said, talked
-from fakes import Files
+from fakes import Blind, Files
 from media import media_files
 from people import NOON, a_photo
 from store.builders import skip
@@ -28,7 +28,6 @@ from tertulia.sim.behaviours import Answer, Ask
 from tertulia.store import Store
 from tertulia.testing import RecordedPlatform
 from tertulia.toolbox.toolbox import tool
-from tertulia.turns import Role
 
 JPEG = media_files.image("JPEG")
 TGS = media_files.tgs()
@@ -37,13 +36,6 @@ TGS = media_files.tgs()
 def a_picture(media: Media) -> bytes:
     """A picture for every file, and a moving sticker for the file `tgs`."""
     return TGS if media.file_id == "tgs" else JPEG
-
-
-class Blind(Scripted):
-    """A model that takes no media."""
-
-    def takes(self, _: Media, __: Role) -> bool:
-        return False
 
 
 class Service:

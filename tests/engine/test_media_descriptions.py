@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.describing import EYES, Eyes, a_describer, words
+from fakes import Blind
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_context, a_message, a_photo, a_quote
 from store.builders import a_run, begin
 from tertulia.context.log import InMemoryLog
@@ -21,16 +22,9 @@ from tertulia.models.base import Model, Response, Usage
 from tertulia.models.scripted import Scripted
 from tertulia.parts import Media, Text
 from tertulia.store import Store
-from tertulia.turns import Role, model, user
+from tertulia.turns import model, user
 
 PHOTO = a_photo()
-
-
-class Blind(Scripted):
-    """A model that takes no media."""
-
-    def takes(self, _: Media, __: Role) -> bool:
-        return False
 
 
 SEES, BLIND = Scripted(), Blind()

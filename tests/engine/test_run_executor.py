@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from engine.engines import DIRECT, engine_with, said, talked
+from fakes import Blind
 from people import NOON, a_photo
 from store.builders import PROMPT, a_run
 from tertulia.engine.behavior import Behavior, error_text
@@ -17,7 +18,7 @@ from tertulia.models.scripted import Scripted
 from tertulia.parts import Media, Part, ToolCall
 from tertulia.store import Store
 from tertulia.testing import RecordedPlatform
-from tertulia.turns import Prompt, Role, model
+from tertulia.turns import Prompt, model
 
 
 class Hanging:
@@ -50,13 +51,6 @@ async def test_requests_that_hang_keep_no_other_place_from_being_answered() -> N
         await platform.sent.wait()
 
     assert [(reply.place, reply.text) for reply in platform.shown.values()] == [(places[32], "Here.")]
-
-
-class Blind(Scripted):
-    """A model that takes no media."""
-
-    def takes(self, _: Media, __: Role) -> bool:
-        return False
 
 
 @pytest.mark.parametrize("during", ["next_run", "next_step"])

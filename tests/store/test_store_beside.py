@@ -13,6 +13,7 @@ from people import GROUP, NOON, a_message
 from store.builders import a_task, an_outgoing, names_in
 from store.forget.test_person import HER, everything_about
 from store.processes import child
+from stored_rows import remove
 from tertulia import errors
 from tertulia.store import Store, migrations
 from tertulia.store.migrations.steps import MIGRATIONS
@@ -99,7 +100,7 @@ async def test_it_brings_no_store_up_to_date_and_opens_no_newer_one(tmp_path: Pa
         with closing(connection.connect(str(tmp_path / name))) as database:
             migrations.migrate(database, steps)
             if name == "old.db":
-                database.execute("DELETE FROM migrations")
+                remove(database, "migrations")
         before = (tmp_path / name).read_bytes()
         kind = errors.StoreRefused if name == "old.db" else errors.StoreTooNew
 

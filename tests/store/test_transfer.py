@@ -8,25 +8,23 @@ import pytest
 import postgres
 from people import DIRECT, GROUP, NOON, a_message
 from store.builders import a_task
+from stored_rows import add, on, read, remove
 from tertulia.errors import InvalidValue, StoreRefused
 from tertulia.store import Store
-from tertulia.store.database import Database
 from tertulia.store.transfer import move_store, tables
 
 MESSAGES = 1203  # more than two pages
+SETTING = {"name": "a", "value": "1", "replaced": "2", "at": "now"}
 
 
 async def fill(path: Path) -> None:
-    def more(database: Database) -> None:
-        database.insert("INSERT INTO owner_settings (name, value, replaced, at) VALUES ('a', '1', '2', 'now')")
-        database.run("DELETE FROM owner_settings")
-
     async with Store.open(path) as store:
         for number in range(MESSAGES):
             place = DIRECT if number % 3 else GROUP
             await store.inbox.receive(a_message("ціна\\ '%s'", id=f"m{number}", place=place), at=NOON)
         await store.tasks.add([a_task()])
-        await store.writer.run(more)
+        await on(store, add, "owner_settings", **SETTING)
+        await on(store, remove, "owner_settings")
 
 
 async def rows(where: str | Path, **options: Any) -> list[dict[str, Any]]:
@@ -46,8 +44,8 @@ async def test_a_store_moves_to_postgresql_and_back(url: str, tmp_path: Path) ->
     assert await rows(tmp_path / "b.db") == await rows(tmp_path / "a.db")
     assert await rows(url, media_folder=tmp_path / "media") == await rows(tmp_path / "a.db")
     async with Store.open(tmp_path / "b.db") as store:
-        setting = "INSERT INTO owner_settings (name, value, replaced, at) VALUES ('a', '1', '2', 'now')"
-        assert await store.writer.run(lambda database: database.insert(setting)) == 2  # 1 is never used again
+        await on(store, add, "owner_settings", **SETTING)
+        assert await on(store, read, "owner_settings", "id") == [(2,)]  # 1 is never used again
 
 
 async def test_a_move_that_was_killed_goes_on(url: str, tmp_path: Path) -> None:

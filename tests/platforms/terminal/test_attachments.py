@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from fakes import Blind
 from platforms.terminal.test_session import Talk
 from tertulia import Media, Text
 from tertulia.models import Scripted
 from tertulia.platforms.terminal.attachments import named_path, pasted_images
-from tertulia.turns import Role
 
 NAMED = '[photo "my cat.png"]'
 PNG = bytes.fromhex(
@@ -72,13 +72,6 @@ async def test_what_cannot_be_attached_is_told_in_one_line_and_nothing_is_sent(t
         f"cannot read '{tmp_path}': it is no file",
         "(nothing is attached)",
     ]
-
-
-class Blind(Scripted):
-    """A model that takes no media."""
-
-    def takes(self, _: Media, __: Role) -> bool:
-        return False
 
 
 async def test_a_picture_that_a_model_cannot_see_is_told_and_counts_as_its_words(picture: Path) -> None:

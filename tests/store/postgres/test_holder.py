@@ -22,7 +22,10 @@ def count(database: Database) -> int:
 
 async def test_a_second_bot_is_refused_in_one_line_and_readers_are_not(url: str, tmp_path: Path) -> None:
     async with Store.open(url, media_folder=tmp_path / "media") as first:
-        with pytest.raises(StoreBusy, match=r"another bot has it: process \d+ on .*, since \d{4}-\d\d-\d\d \d\d:"):
+        with pytest.raises(
+            StoreBusy,
+            match=r"^the store postgresql://\S+: another bot has it: process \d+ on .*, since \d{4}-\d\d-\d\d \d\d:",
+        ):
             await Store.open(url, media_folder=tmp_path / "media")
         async with Store.open(url, beside=True) as beside:
             assert await beside.reader.run(count) == 0
