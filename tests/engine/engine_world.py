@@ -5,6 +5,7 @@ import selectors
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from datetime import datetime, timedelta
 from itertools import count, repeat
 from pathlib import Path
@@ -45,6 +46,7 @@ from tertulia.models.gemini.encode import encode_request as to_gemini
 from tertulia.models.openai.encode import encode_request as to_openai
 from tertulia.platform import Capabilities, Delivery
 from tertulia.store.migrations import migrate
+from tertulia.store.opening import Opened, driver_of
 from tertulia.store.prompts import last_prompt
 from tertulia.store.sqlite import connection
 from tertulia.store.threads import ConnectionThread, Job, Operation, ReaderThread, WriterThread
@@ -188,13 +190,9 @@ def opened(path: Path, life: Life) -> Store:
     writing = connection.connect(str(path), durable=False)
     connection.enable_wal(writing)
     migrate(writing)
-    return Store(
-        _Writer(writing, life),
-        _Reader(connection.connect_read_only(str(path)), life),
-        path=str(path),
-        folder=FileFolder(durable=False),
-        lock=None,
-    )
+    reading = connection.connect_read_only(str(path))
+    opened = Opened(driver_of(str(path)), writing, reading, FileFolder(durable=False), ExitStack())
+    return Store(_Writer(writing, life), _Reader(reading, life), opened)
 
 
 class Wall(RecordedPlatform):

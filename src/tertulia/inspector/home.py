@@ -21,7 +21,7 @@ async def home(
     store: StoreProtocol,
     *,
     now: datetime,
-    running: bool = True,
+    running: bool | None = None,
     cap: Cap | None = None,
     name: str = "",
     size: int | None = None,

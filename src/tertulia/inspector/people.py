@@ -12,7 +12,8 @@ from tertulia.inspector.values import EpisodeShown, FactShown, ForgetPlan, Perso
 from tertulia.memory.values import Episode, Fact
 from tertulia.messages import Place
 
-MOST_PEOPLE = 500  # of a list
+MOST_PEOPLE = 200  # of a list
+MOST_THERE = 60  # of a place
 MOST_EPISODES = 100  # of a person or a place
 
 
@@ -45,7 +46,7 @@ async def place_memory(store: StoreProtocol, place: Place, *, now: datetime) -> 
     facts = await store.facts.listed(place=place)
     return PlaceMemory(
         row=await place_row(store, place, now=now),
-        people=tuple(map(_row, await inspection.people(place=place, most=MOST_PEOPLE))),
+        people=tuple(map(_row, await inspection.people(place=place, most=MOST_THERE))),
         facts=await facts_shown(store, facts, blocked),
         episodes=await _episodes(store, await inspection.newest_episodes(place=place, most=MOST_EPISODES)),
     )

@@ -13,7 +13,7 @@ from tertulia.inspector.values import Difference, LayerDifference, Strata, Strat
 from tertulia.messages import Place
 from tertulia.run.journal import SentPrompt
 
-MOST = 200  # requests of a day, the newest
+MOST = 100  # requests of a day, the newest
 _CHANGING = ("dynamic", "trigger", "run")  # layers that are another text in most requests
 
 

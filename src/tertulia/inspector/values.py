@@ -97,7 +97,7 @@ class Home(Struct, frozen=True, kw_only=True):
 
     now: datetime
     agent: str  # its name; empty: nothing was sent yet
-    running: bool  # whether a bot has the store
+    running: bool | None  # whether a bot has the store; None: not known
     today: Spent
     hours: tuple[float, ...]  # dollars of each hour of the day in UTC so far
     cap: Cap | None  # of all places together, where it is known

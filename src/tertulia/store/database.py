@@ -17,6 +17,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum, auto
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from tertulia.errors import StoreBroken, TertuliaError
@@ -228,10 +229,6 @@ class Connection(Database, Protocol):
         """Return whether there are no tables yet; raise for those of another program."""
         ...
 
-    def begin_migration(self) -> None:
-        """Begin to change tables, and wait until no other process does."""
-        self.begin()
-
     def define(self, statement: str) -> None:
         """Run a statement that creates or changes a table, in the words above."""
         ...
@@ -262,6 +259,10 @@ class Connection(Database, Protocol):
     def vacuum(self) -> None:
         """Rewrite the file, where it is ours, so that neither it nor its log contains removed bytes."""
         self.checkpoint()
+
+    def copy_to(self, path: Path, name: Path) -> None:
+        """Copy the committed state into an empty file of SQLite; *name* is what errors call it."""
+        ...
 
     @abstractmethod
     def close(self) -> None: ...

@@ -15,14 +15,11 @@ from tertulia.context.values import LeftOut
 from tertulia.engine.store_protocols import SettingValue
 from tertulia.errors import InvalidValue, StoreBroken
 from tertulia.messages import Author, Message, Place, Quote, Reply
-from tertulia.models.calls import SentMedia
 from tertulia.models.gemini.cache_values import CacheFingerprint
-from tertulia.models.openai.vendors import Vendor
 from tertulia.parts import Part, ToolCall, ToolResult
 from tertulia.run.chat_values import HistoryEntry, OpenExchange
 from tertulia.tasks.task import Task
 from tertulia.turns import Layer, Settings, ToolSpec, Turn
-from tertulia.wire.repair import Receipt
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Struct)
@@ -68,9 +65,6 @@ ENTRY = JsonType[HistoryEntry](HistoryEntry)
 EXCHANGE = JsonType[OpenExchange](OpenExchange)
 FINGERPRINT = JsonType[CacheFingerprint](CacheFingerprint)
 LEFT_OUT = JsonType[tuple[LeftOut, ...]](tuple[LeftOut, ...])
-RECEIPTS = JsonType[tuple[Receipt, ...]](tuple[Receipt, ...])
-SENT_MEDIA = JsonType[tuple[SentMedia, ...]](tuple[SentMedia, ...])
-VENDOR = JsonType[Vendor](Vendor)
 SETTING_VALUE = JsonType[SettingValue](SettingValue)
 ANY = JsonType[Any](Any)
 _SETTINGS = JsonType[Settings](Settings)

@@ -15,7 +15,8 @@ from tertulia.store.threads import Repository, reading
 from tertulia.tasks.task import Task
 
 MOST_TERMS = 6  # of a search
-_UNINDEXED = 20_000  # of the newest messages, among which those without an index are searched
+_FREQUENT = 2_000  # messages with a term, from which on only the newest are looked at
+_UNINDEXED = 5_000  # of the newest messages of a place, among which those without an index are searched
 _LAST_CHARACTER = "\U0010ffff"
 _SEEN = "m.deleted = 0 AND m.hidden = 0 AND n.author NOT IN (SELECT author FROM blocked_authors)"
 
@@ -26,20 +27,23 @@ _MEDIA = f"""SELECT {MESSAGE_COLUMNS}, a.unique_id, a.media_kind, coalesce(w.fai
     WHERE a.message IN (SELECT message FROM media ORDER BY message DESC LIMIT :most) AND {_SEEN}
     ORDER BY a.message DESC LIMIT :most"""
 
-# Where words stand in all places: a whole one, and words with a prefix. Both name the term by its number.
-_TERM = """SELECT DISTINCT t.place, t.number, {0} AS wanted FROM search_places s
-    JOIN search_terms t ON t.place = s.place AND t.term = :first{0}"""
-_PREFIX = """SELECT DISTINCT t.place, t.number, {0} AS wanted FROM search_places s
-    JOIN search_terms t ON t.place = s.place AND t.term >= :first{0} AND t.term < :stop{0}"""
+# Where words stand in all places, at most so often: a whole word, and words with a prefix. A term is named by its
+# number. Of a frequent one only the newest messages of each place are looked at.
+_TERM = "t.term = :first{0}"
+_PREFIX = "t.term >= :first{0} AND t.term < :stop{0}"
+_STANDS = """SELECT t.place, t.number, {0} AS wanted FROM search_places s
+    CROSS JOIN search_terms t WHERE t.place = s.place AND {1}"""
+_NEWEST = f" AND t.number >= s.indexed_to - {_FREQUENT // 4}"
+_IS_FREQUENT = f"SELECT 1 FROM ({{}} LIMIT {_FREQUENT + 1}) u LIMIT 1 OFFSET {_FREQUENT}"
 _FOUND = f"""SELECT {MESSAGE_COLUMNS}, w.matches FROM (
-        SELECT place, number, count(*) AS matches FROM ({{}}) u GROUP BY place, number
+        SELECT place, number, count(DISTINCT wanted) AS matches FROM ({{}}) u GROUP BY place, number
     ) w JOIN messages m ON m.place = w.place AND m.number = w.number JOIN names n ON n.id = m.name
     WHERE {_SEEN} ORDER BY w.matches DESC, m.id DESC LIMIT :most"""
 
-# Messages that are not indexed, among the newest; a condition on their texts follows.
-_CONTAINING = f"""SELECT {MESSAGE_COLUMNS}, 1 FROM messages m JOIN names n ON n.id = m.name
-    LEFT JOIN search_places s ON s.place = m.place
-    WHERE m.id > (SELECT coalesce(max(id), 0) FROM messages) - {_UNINDEXED} AND m.number >= coalesce(s.indexed_to, 0)
+# Messages that are not indexed, of each place among the newest; a condition on their texts follows.
+_CONTAINING = f"""SELECT {MESSAGE_COLUMNS}, 1 FROM places p LEFT JOIN search_places s ON s.place = p.id
+    CROSS JOIN messages m JOIN names n ON n.id = m.name
+    WHERE m.place = p.id AND m.number >= coalesce(s.indexed_to, 0) AND m.number >= p.messages - {_UNINDEXED}
     AND {_SEEN} AND ({{}}) ORDER BY m.id DESC LIMIT :most"""
 
 
@@ -82,10 +86,15 @@ class InspectedLists(Repository):
         terms = list(wanted)[:MOST_TERMS]
         if not terms:
             return []
-        parts = [(_TERM if whole else _PREFIX).format(number) for number, (_, whole) in enumerate(terms)]
-        firsts = {f"first{number}": text for number, (text, _) in enumerate(terms)}
-        stops = {f"stop{number}": text + _LAST_CHARACTER for number, (text, whole) in enumerate(terms) if not whole}
-        return _found(database, database.all(_FOUND.format(" UNION ALL ".join(parts)), **firsts, **stops, most=most))
+        values = {f"first{number}": text for number, (text, _) in enumerate(terms)}
+        values |= {f"stop{number}": text + _LAST_CHARACTER for number, (text, whole) in enumerate(terms) if not whole}
+        parts = []
+        for number, (_, whole) in enumerate(terms):
+            part = _STANDS.format(number, (_TERM if whole else _PREFIX).format(number))
+            own = {name: value for name, value in values.items() if name.endswith(str(number))}
+            frequent = database.one(_IS_FREQUENT.format(part), **own) is not None
+            parts.append(f"SELECT * FROM ({part}{_NEWEST} LIMIT {_FREQUENT}) u{number}" if frequent else part)
+        return _found(database, database.all(_FOUND.format(" UNION ALL ".join(parts)), **values, most=most))
 
     @reading
     def containing(self, database: Database, texts: Sequence[str], *, most: int) -> Sequence[FoundMessage]:

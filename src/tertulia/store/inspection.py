@@ -56,7 +56,7 @@ _PLACES = f"""SELECT p.id, t.body, p.messages, p.events,
 # The messages that wait in places, their doubtful replies, and when their oldest open runs began.
 _WAITING = "SELECT place, count(*) FROM decisions WHERE reason = 'waiting' GROUP BY place"
 _DOUBTFUL = "SELECT place, count(*) FROM outbox WHERE status = 'doubtful' GROUP BY place"
-_OPEN = "SELECT place, min(began_at) FROM runs WHERE status = 'open' GROUP BY place"
+_OPEN = "SELECT place, began_at FROM runs WHERE status = 'open' ORDER BY id DESC"
 
 # Failed ones of some runs; a run that only sent a notice of a limit did not fail.
 _FAILED = """WHERE r.id IN (:runs) AND r.status = 'failed' AND NOT EXISTS (
@@ -73,7 +73,7 @@ _CALLS_OF_RUNS = f"SELECT run_id, {_SPENT} FROM calls WHERE run_id IN (:runs) GR
 _CALLS_SINCE = f"""SELECT place, model, substr(ended_at, 1, 13), sum(CASE WHEN status = 'failed' THEN 1 ELSE 0 END),
         max(CASE WHEN status = 'answered' THEN ended_at END), max(CASE WHEN status = 'failed' THEN ended_at END),
         {_SPENT}
-    FROM calls WHERE ended_at >= :since GROUP BY place, model, substr(ended_at, 1, 13)"""
+    FROM calls WHERE ended_at >= :since GROUP BY substr(ended_at, 1, 13), model, place"""
 
 # Messages; which of them follows.
 _MESSAGES = f"SELECT {MESSAGE_COLUMNS}, m.hidden, m.received_at FROM messages m WHERE "
@@ -114,10 +114,10 @@ _COUNTS = """SELECT (SELECT author FROM outbox WHERE author IS NOT NULL ORDER BY
     (SELECT coalesce(sum(indexed_to), 0) FROM search_places)"""
 
 # The runs that began since a moment, and the answers of theirs that were sent.
-_RUNS_SINCE = """SELECT r.status, count(*) FROM places p JOIN runs r ON r.place = p.id AND r.began_at >= :since
-    GROUP BY r.status"""
-_SENT_SINCE = """SELECT count(*) FROM places p JOIN runs r ON r.place = p.id AND r.began_at >= :since
-    JOIN outbox o ON o.run_id = r.run_id WHERE o.status = 'sent'"""
+_BEGAN_SINCE = "FROM places p CROSS JOIN runs r WHERE r.place = p.id AND r.began_at >= :since"  # in this order
+_RUNS_SINCE = f"SELECT r.status, count(*) {_BEGAN_SINCE} GROUP BY r.status"
+_SENT_SINCE = f"""SELECT coalesce(sum((
+    SELECT count(*) FROM outbox o WHERE o.run_id = r.run_id AND o.status = 'sent')), 0) {_BEGAN_SINCE}"""
 _UPDATES_SINCE = """SELECT platform, count(*), sum(CASE WHEN is_read = 0 THEN 1 ELSE 0 END), max(at) FROM updates
     WHERE at >= :since GROUP BY platform"""
 
@@ -151,15 +151,7 @@ class SqlInspection(InspectedMemory, InspectedLists):
     def places(self, database: Database, place: Place | None = None) -> Sequence[PlaceSummary]:
         row = find_place(database, place) if place else None
         rows = database.all(_PLACES, any=int(place is None), place=row)
-        waiting = dict[int, int](
-            database.all("SELECT place, count(*) FROM decisions WHERE reason = 'waiting' GROUP BY place")
-        )
-        doubtful = dict[int, int](
-            database.all("SELECT place, count(*) FROM outbox WHERE status = 'doubtful' GROUP BY place")
-        )
-        opened = dict[int, str](
-            database.all("SELECT place, min(began_at) FROM runs WHERE status = 'open' GROUP BY place")
-        )
+        waiting, doubtful, opened = (dict[int, Any](database.all(one)) for one in (_WAITING, _DOUBTFUL, _OPEN))
         runs = select_runs(database, _FAILED, runs=[one[5] for one in rows if one[5]])
         failed = {run.place.key: run for run in runs}
         last = {

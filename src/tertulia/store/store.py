@@ -4,20 +4,19 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import asynccontextmanager, closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from tertulia.errors import InvalidValue, StoreBusy, StoreRefused
-from tertulia.media.file_folder import FileFolder
+from tertulia.errors import StoreBusy
 from tertulia.memory import rules
 from tertulia.memory.forget import Forgotten, Plan
 from tertulia.prompt.ledger import Ledgers
 from tertulia.store import maintenance
 from tertulia.store.chats import SqlChats
 from tertulia.store.cursors import SqlCursors
-from tertulia.store.database import Connection, Database
+from tertulia.store.database import Database
 from tertulia.store.descriptions import SqlDescriptions
 from tertulia.store.episodes import SqlEpisodes, SqlWindowPasts
 from tertulia.store.events import SqlEvents
@@ -30,10 +29,10 @@ from tertulia.store.index_reader import SqlIndexReader
 from tertulia.store.inspection import SqlInspection
 from tertulia.store.log import LogCache, SqlLog
 from tertulia.store.media_files import SqlMedia
-from tertulia.store.media_folder import copy_folder, find_folder, open_folder, refuse_existing, remove_unfinished
+from tertulia.store.media_folder import copy_folder, refuse_existing, remove_unfinished
 from tertulia.store.messages import SqlInbox
-from tertulia.store.migrations import refuse_newer, refuse_older
 from tertulia.store.model_caches import SqlModelCaches
+from tertulia.store.opening import Opened, connect_reading, driver_of, open_beside, open_store
 from tertulia.store.orders import SqlOrders
 from tertulia.store.outbox import SqlOutbox
 from tertulia.store.owner_settings import SqlOwnerSettings
@@ -43,21 +42,13 @@ from tertulia.store.prompts import SqlPrompts
 from tertulia.store.runs import SqlRuns
 from tertulia.store.search_index import SqlIndexWriter
 from tertulia.store.sqlite import connection
-from tertulia.store.sqlite.connection import MEMORY, SqliteDatabase
-from tertulia.store.sqlite.lock import FileUse, Lock
-from tertulia.store.sqlite.migrating import migrate_file
 from tertulia.store.tasks import SqlTasks
 from tertulia.store.threads import CheckedCalls, ConnectionThread, ReaderThread, WriterThread
-from tertulia.store.transfer import copy_to_file, refuse_incomplete
 from tertulia.store.updates import SqlUpdates
 from tertulia.store.usage import SqlUsage
-from tertulia.store_url import is_url
 from tertulia.tasks import graph
 
 _WAL_ATTEMPTS, _WAL_PAUSE = 100, 0.05  # to truncate the log while others read it; seconds between them
-
-if TYPE_CHECKING:
-    from tertulia.store.postgres.holder import Holder
 
 
 class Store(CheckedCalls):
@@ -67,16 +58,13 @@ class Store(CheckedCalls):
         self,
         writer: ConnectionThread,
         reader: ConnectionThread,
+        opened: Opened,
         *,
-        path: str,
-        folder: FileFolder,
-        lock: "Lock | FileUse | Holder | None",
         beside: bool = False,
-        url: str | None = None,
     ) -> None:
-        self.path = path
-        self._url = url
-        self._lock = lock
+        self.path = opened.driver.name
+        self._driver = opened.driver
+        self._held = opened.held
         self._beside = beside
         self.writer = writer  # runs functions on the connection that writes, for SQL that no member has
         self.reader = reader  # the same on the connection that reads
@@ -99,11 +87,11 @@ class Store(CheckedCalls):
         self.window_pasts = SqlWindowPasts(self.writer, self.reader)
         self.index_reader = SqlIndexReader(self.writer, self.reader)
         self.index_writer = SqlIndexWriter(self.writer, self.reader)
-        self.media = SqlMedia(self.writer, self.reader, folder, beside=beside)
+        self.media = SqlMedia(self.writer, self.reader, opened.folder, beside=beside)
         self.descriptions = SqlDescriptions(self.writer, self.reader, is_forgotten=self.media.is_forgotten)
         self.usage = SqlUsage(self.writer, self.reader)
         self.inspection = SqlInspection(self.writer, self.reader)
-        self.model_caches = SqlModelCaches(self.writer, self.reader, durable=path != MEMORY)
+        self.model_caches = SqlModelCaches(self.writer, self.reader, durable=not opened.driver.in_memory)
         self.imports = SqlImports(self.writer, self.reader, rules, moved=self._clear_caches)
         self.chats = SqlChats(self.writer, self.reader, self.prompts)
         self._forgets = SqlForgets(self.writer, self.reader, self.media, rules, changed=self._clear_caches)
@@ -147,19 +135,9 @@ class Store(CheckedCalls):
             remove_unfinished(copy)
             refuse_existing(copy)
         with connection.created(copy) as unfinished:
-            await self._fill(unfinished, copy)
+            async with self._apart() as reader:
+                await reader.run(lambda database: database.copy_to(unfinished, copy), autocommit=True)
             await asyncio.to_thread(self._copy_files, unfinished, copy)
-
-    async def _fill(self, path: Path, name: Path) -> None:
-        """Copy the committed state into an empty file; *name* is what errors call it."""
-        if self._url:
-            own = ReaderThread(await asyncio.to_thread(self._connect_reading), "tertulia store, copying")
-            try:
-                await own.run(lambda database: copy_to_file(database, path))
-            finally:
-                await own.close()
-        else:
-            await self.reader.run(lambda database: connection.copy(database, path, name), autocommit=True)
 
     def _copy_files(self, unfinished: Path, copy: Path) -> None:
         with connection.translate_errors(f"the copy {copy}"), closing(connection.connect(str(unfinished))) as database:
@@ -167,24 +145,28 @@ class Store(CheckedCalls):
 
     async def export(self) -> AsyncIterator[dict[str, Any]]:
         """Yield the rows of all tables but the index and the raw updates of services, all of one state of the store."""
-        if self.path == MEMORY:
+        if self._driver.in_memory:
             for row in await self.reader.run(lambda database: list(maintenance.export_rows(database))):
                 yield row
             return
-        own = ReaderThread(await asyncio.to_thread(self._connect_reading), "tertulia store, reading")
-        try:
-            pages = await own.run(maintenance.Pages, autocommit=True)
-            while page := await own.run(lambda _: pages.next(), autocommit=True):
+        async with self._apart() as reader:
+            pages = await reader.run(maintenance.Pages, autocommit=True)
+            while page := await reader.run(lambda _: pages.next(), autocommit=True):
                 for row in page:
                     yield row
-        finally:
-            await own.close()
 
-    def _connect_reading(self) -> Connection:
-        if self._url:
-            reading: Connection = _postgres().connect_reading(self._url)
-            return reading
-        return _read_beside(self.path) if self._beside else connection.connect_read_only(self.path)
+    @asynccontextmanager
+    async def _apart(self) -> AsyncIterator[ConnectionThread]:
+        """Read with a connection that others do not wait for; a store in memory has only one."""
+        if self._driver.in_memory:
+            yield self.reader
+            return
+        reading = await asyncio.to_thread(connect_reading, self._driver)
+        reader = ReaderThread(reading, "tertulia store, reading for long")
+        try:
+            yield reader
+        finally:
+            await reader.close()
 
     async def export_person(self, *, platform: str, author_id: str) -> dict[str, Any]:
         """Return everything that is known of a person: the rows that `forget` would remove."""
@@ -239,9 +221,7 @@ class Store(CheckedCalls):
             await self.reader.close()
         await self.writer.close()
         await asyncio.to_thread(self.media.folder.close)
-        if self._lock:
-            self._lock.release()
-            self._lock = None
+        self._held.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -289,11 +269,16 @@ class StoreOpener:
             raise
 
     def _open(self) -> Store:
+        driver = driver_of(self._path)
         if self._beside:
-            return _open_server(self._path, None, beside=True) if is_url(self._path) else _open_beside(self._path)
-        if is_url(self._path):
-            return _open_server(self._path, self._media_folder, durable=self._durable)
-        return _open(self._path, self._media_folder, self._durable)
+            opened = open_beside(driver)
+        else:
+            opened = open_store(driver, media_folder=self._media_folder, durable=self._durable)
+        writer = WriterThread(opened.writing, "tertulia store, writing")
+        alone = opened.reading is opened.writing
+        reader = writer if alone else ReaderThread(opened.reading, "tertulia store, reading")
+        store = Store(writer, reader, opened, beside=self._beside)
+        return store if alone or self._beside else _resume(store, opened.reading)
 
 
 def _resume(store: Store, reading: Database) -> Store:
@@ -307,103 +292,3 @@ def _resume(store: Store, reading: Database) -> Store:
             thread.submit(asyncio.run, store.close()).result()
             raise
     return store
-
-
-def _postgres() -> Any:
-    """Return the module that opens stores in PostgreSQL, whose packages are an extra."""
-    try:
-        from tertulia.store.postgres import opening
-    except ImportError as error:
-        raise InvalidValue(
-            "a store in PostgreSQL needs packages that are not installed: pip install 'tertulia[postgres]'"
-        ) from error
-    return opening
-
-
-def _open_server(url: str, media_folder: str | None, *, durable: bool = True, beside: bool = False) -> Store:
-    opening = _postgres()
-    opened = opening.open_beside(url) if beside else opening.open_store(url, media_folder=media_folder, durable=durable)
-    writer = WriterThread(opened.writing, "tertulia store, writing")
-    reader = ReaderThread(opened.reading, "tertulia store, reading")
-    store = Store(writer, reader, path=opened.name, folder=opened.folder, lock=opened.holder, beside=beside, url=url)
-    return store if beside else _resume(store, opened.reading)
-
-
-def _open(path: str, media_folder: str | None, durable: bool) -> Store:
-    with connection.translate_errors(f"the store {path}"):
-        if path == MEMORY:
-            alone = WriterThread(_connect_migrated(path, durable), "tertulia store")
-            return Store(alone, alone, path=path, folder=FileFolder(durable=False), lock=None)
-        if os.path.isdir(path):
-            raise StoreRefused("it is a folder")
-        path = os.path.realpath(path)
-        with ExitStack() as undo:
-            lock = Lock(path)
-            undo.callback(lock.release)
-            writing = _connect_migrated(path, durable)
-            undo.callback(writing.close)
-            folder = open_folder(writing, path, media_folder, durable=durable)
-            undo.callback(folder.close)
-            reading = connection.connect_read_only(path)
-            undo.pop_all()
-        writer = WriterThread(writing, "tertulia store, writing")
-        reader = ReaderThread(reading, "tertulia store, reading")
-        return _resume(Store(writer, reader, path=path, folder=folder, lock=lock), reading)
-
-
-def _open_beside(path: str) -> Store:
-    if path == MEMORY or not os.path.exists(path) or (os.path.isfile(path) and os.path.getsize(path) == 0):
-        raise StoreRefused(f"there is no store at {path}")
-    with connection.translate_errors(f"the store {path}"):
-        if os.path.isdir(path):
-            raise StoreRefused("it is a folder")
-        path = os.path.realpath(path)
-        use = FileUse(os.stat(path))
-        try:
-            reading = _read_beside(path)
-            try:
-                folder = find_folder(reading, path)
-                writing = _write_beside(path)
-            except BaseException:
-                reading.close()
-                raise
-        except BaseException:
-            use.release()
-            raise
-        owners = WriterThread(writing, "tertulia store, writing"), ReaderThread(reading, "tertulia store, reading")
-        return Store(*owners, path=path, folder=folder, lock=use, beside=True)
-
-
-def _connect_migrated(path: str, durable: bool) -> SqliteDatabase:
-    """Connect to a file and run its migrations."""
-    database = connection.connect(path, durable=durable)
-    try:
-        refuse_newer(database)
-        connection.enable_wal(database)
-        migrate_file(database)
-        refuse_incomplete(database)
-        if person.is_to_be_rewritten(database):
-            database.vacuum()
-            person.end(database)
-    except BaseException:
-        database.close()
-        raise
-    return database
-
-
-def _write_beside(path: str) -> SqliteDatabase:
-    try:
-        return connection.connect_beside(path)
-    except connection.DatabaseError:
-        return connection.connect_read_only_beside(path)  # a write then raises
-
-
-def _read_beside(path: str) -> SqliteDatabase:
-    database = connection.connect_read_only_beside(path)
-    try:
-        refuse_older(database)
-        refuse_incomplete(database)
-    except BaseException:
-        database.close()
-        raise
-    return database

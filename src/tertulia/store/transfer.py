@@ -8,7 +8,7 @@ their keys, a page in one transaction: what a copy that was killed has done is w
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from functools import cache
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -17,16 +17,15 @@ from typing import NamedTuple
 from tertulia.errors import InvalidValue, StoreBroken, StoreRefused
 from tertulia.store.database import Connection, Row, insert_into
 from tertulia.store.media_folder import copy_folder, discard_copied, find_folder
-from tertulia.store.migrations import refuse_older
-from tertulia.store.sqlite import connection
-from tertulia.store.sqlite.lock import Lock
+from tertulia.store.migrations import MOVE_MARK, refuse_incomplete
+from tertulia.store.opening import driver_of, open_alone
+from tertulia.store.sqlite.connection import connect
 from tertulia.store.sqlite.migrating import empty_store, migrate_file
 from tertulia.store_url import is_url, masked
 
 Progress = Callable[[int, int], None]  # rows done, and all
 
 _OWN = ("migrations", "media_folder")  # each store has its own
-_MARK = "store_move"  # the table of a target that is not complete
 _PAGE = 500
 
 
@@ -59,12 +58,6 @@ def tables() -> tuple[Table, ...]:
     return tuple(found)
 
 
-def refuse_incomplete(database: Connection) -> None:
-    """Raise `StoreRefused` for the target of a move that has not ended."""
-    if database.columns(_MARK):
-        raise StoreRefused("a move to it has not ended; run the same `tertulia db move` again")
-
-
 def count(database: Connection) -> int:
     """Count the rows of a store."""
     return sum(row[0] for table in tables() for row in database.all(f"SELECT count(*) FROM {table.name}"))
@@ -72,23 +65,23 @@ def count(database: Connection) -> int:
 
 def begin_move(target: Connection, source: str) -> None:
     """Mark a target as incomplete; refuse one with rows of anything else than the same move."""
-    if target.columns(_MARK):
-        begun = target.one(f"SELECT source FROM {_MARK}")
+    if target.columns(MOVE_MARK):
+        begun = target.one(f"SELECT source FROM {MOVE_MARK}")
         if begun and begun[0] != source:
             raise StoreRefused(f"a move of another store to it has not ended: {begun[0]}")
         return
     if count(target):
         raise StoreRefused("there is something in it; a store moves to an empty one")
-    target.begin_migration()
-    target.define(f"CREATE TABLE {_MARK} (id INTEGER PRIMARY KEY CHECK (id = 1), source TEXT NOT NULL)")
-    target.run(f"INSERT INTO {_MARK} (id, source) VALUES (1, :source)", source=source)
+    target.begin()
+    target.define(f"CREATE TABLE {MOVE_MARK} (id INTEGER PRIMARY KEY CHECK (id = 1), source TEXT NOT NULL)")
+    target.run(f"INSERT INTO {MOVE_MARK} (id, source) VALUES (1, :source)", source=source)
     target.commit()
 
 
 def end_move(target: Connection) -> None:
     """Take the mark away."""
-    target.begin_migration()
-    target.define(f"DROP TABLE {_MARK}")
+    target.begin()
+    target.define(f"DROP TABLE {MOVE_MARK}")
     target.commit()
 
 
@@ -111,7 +104,7 @@ def copy_rows(source: Connection, target: Connection, progress: Progress = lambd
 
 def copy_to_file(source: Connection, path: Path) -> None:
     """Copy all rows of one state into an empty file."""
-    with closing(connection.connect(str(path))) as target:
+    with closing(connect(str(path))) as target:
         migrate_file(target)
         copy_rows(source, target)
 
@@ -134,11 +127,6 @@ def _pages(table: Table, source: Connection, target: Connection) -> Iterator[lis
         yield page
 
 
-class _Side(NamedTuple):
-    database: Connection
-    files: str  # the path beside which its files of media are, if no folder was named
-
-
 def move_store(source: str, target: str, progress: Progress = lambda done, total: None) -> int:
     """Copy a store to an empty one, and compare all rows; return their number. No bot may have either open.
 
@@ -147,63 +135,28 @@ def move_store(source: str, target: str, progress: Progress = lambda done, total
     named = masked(source) if is_url(source) else os.path.realpath(source)
     if named == (masked(target) if is_url(target) else os.path.realpath(target)):
         raise InvalidValue(f"{masked(source)} is both the source and the target")
-    with _opened(source, new=False) as old, _opened(target, new=True) as new:
+    from_, to = driver_of(source), driver_of(target)
+    with open_alone(from_, new=False) as old, open_alone(to, new=True) as new:
         try:
-            with _naming(old.database):
-                refuse_incomplete(old.database)
-            with _naming(new.database):
-                begin_move(new.database, named)
-            old.database.begin_reading()
-            copy_rows(old.database, new.database, progress)
-            new.database.begin_reading()
-            check_rows(old.database, new.database)
-            moved = count(new.database)
-            new.database.undo()
-            with closing(find_folder(old.database, old.files)) as folder:
-                discard_copied(new.database, new.files)
+            with from_.translating():
+                refuse_incomplete(old)
+            with to.translating():
+                begin_move(new, named)
+            old.begin_reading()
+            copy_rows(old, new, progress)
+            new.begin_reading()
+            check_rows(old, new)
+            moved = count(new)
+            new.undo()
+            with closing(find_folder(old, from_.files)) as folder:
+                discard_copied(new, to.files)
                 if folder.exists:
-                    copy_folder(new.database, Path(new.files), folder)
-            end_move(new.database)
+                    copy_folder(new, Path(to.files), folder)
+            end_move(new)
             return moved
-        except (*old.database.errors, *new.database.errors) as error:
-            side = new if isinstance(error, new.database.errors) else old
-            raise side.database.translate(error) from error
+        except (*old.errors, *new.errors) as error:
+            side = new if isinstance(error, new.errors) else old
+            raise side.translate(error) from error
         finally:
-            old.database.undo()
-            new.database.undo()
-
-
-@contextmanager
-def _naming(database: Connection) -> Iterator[None]:
-    """Name the store in an error."""
-    try:
-        yield
-    except StoreRefused as error:
-        raise StoreRefused(f"{database.describe()}: {error}") from error
-
-
-@contextmanager
-def _opened(store: str, *, new: bool) -> Iterator[_Side]:
-    """Open a store that nobody else may use meanwhile; a new one is made."""
-    if is_url(store):
-        from tertulia.store.postgres.opening import open_alone
-
-        with open_alone(store, new=new) as (database, files):
-            yield _Side(database, files)
-        return
-    path = os.path.realpath(store)
-    if not new and not os.path.isfile(path):
-        raise StoreRefused(f"the store {path}: it does not exist")
-    with connection.translate_errors(f"the store {path}"):
-        lock = Lock(path)
-    try:
-        with closing(connection.connect(path)) as file:
-            with connection.translate_errors(f"the store {path}"):
-                if new:
-                    connection.enable_wal(file)
-                    migrate_file(file)
-                else:
-                    refuse_older(file)
-            yield _Side(file, path)
-    finally:
-        lock.release()
+            old.undo()
+            new.undo()

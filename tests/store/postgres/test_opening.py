@@ -1,9 +1,11 @@
 """Where the files of media of a database are."""
 
+from pathlib import Path
+
 import pytest
 
 from tertulia.redaction import redact_keys
-from tertulia.store.postgres.opening import files_beside
+from tertulia.store.postgres.opening import ServerStore
 
 
 @pytest.mark.parametrize(
@@ -15,7 +17,7 @@ from tertulia.store.postgres.opening import files_beside
     ],
 )
 def test_files_are_in_a_folder_named_after_host_and_database_which_a_log_shows(url: str, path: str) -> None:
-    found = files_beside(url).as_posix()
+    found = Path(ServerStore(url).files).as_posix()
 
     assert found.endswith(path)
     assert redact_keys(found) == found

@@ -7,6 +7,8 @@ from tertulia.errors import StoreRefused, StoreTooNew
 from tertulia.store.database import Connection
 from tertulia.store.migrations.steps import EDITION, MIGRATIONS, Migration
 
+MOVE_MARK = "store_move"  # the table of a target of `tertulia db move` that is not complete
+
 
 def version(database: Connection) -> int:
     """Return the number of the last step that was run; 0 for a new store."""
@@ -46,14 +48,19 @@ def refuse_older(database: Connection, migrations: Sequence[Migration] = MIGRATI
         )
 
 
+def refuse_incomplete(database: Connection) -> None:
+    """Raise `StoreRefused` for the target of a move that has not ended."""
+    if database.columns(MOVE_MARK):
+        raise StoreRefused("a move to it has not ended; run the same `tertulia db move` again")
+
+
 def migrate(database: Connection, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-    """Run the steps that were not run yet; another process may do the same."""
+    """Run the steps that were not run yet, of a store that no other process has."""
     done = refuse_newer(database, migrations)
     for number, step in enumerate(migrations[done:], done + 1):
-        database.begin_migration()
+        database.begin()
         try:
-            if version(database) < number:
-                _run(database, number, step)
+            _run(database, number, step)
             database.commit()
         except BaseException:
             database.undo()

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import count, zip_longest
+from pathlib import Path
 from typing import Any, cast
 
 import psycopg
@@ -26,6 +27,7 @@ from tertulia.messages import Place
 from tertulia.store.database import Connection, Failure, Fault, Row, RowCache, translate
 from tertulia.store.identities import place_key
 from tertulia.store.postgres.statements import Parameters, definition, form, parameters
+from tertulia.store.transfer import copy_to_file
 from tertulia.store_url import is_postgres, masked
 
 BEGIN_READING = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -46,9 +48,9 @@ _MAX_PREPARED = 1000
 # The transaction's id; the bot that has the store, if it is us: its row cannot go before we have ended; locked places.
 _OPENING = """SELECT pg_current_xact_id()::text,
     (SELECT token FROM (SELECT token FROM tertulia_holder WHERE token = :token FOR KEY SHARE) held)"""
-# Whether the tables are ours, and how many there are.
-_TABLES = """SELECT to_regclass('tertulia_holder') IS NOT NULL, count(*) FROM information_schema.tables
-    WHERE table_schema = current_schema()"""
+# Whether the tables are ours and were made, and how many there are.
+_TABLES = """SELECT to_regclass('tertulia_holder') IS NOT NULL, to_regclass('migrations') IS NOT NULL, count(*)
+    FROM information_schema.tables WHERE table_schema = current_schema()"""
 _COLUMNS = """SELECT CAST(column_name AS TEXT) FROM information_schema.columns
     WHERE table_schema = current_schema() AND table_name = :table ORDER BY ordinal_position"""
 _SEQUENCES = """SELECT substr(CAST(sequencename AS TEXT), 1, length(CAST(sequencename AS TEXT)) - 7), last_value
@@ -84,7 +86,6 @@ _FAULTS = {  # by codes of errors and their first two characters
     for state in states.split()
 }
 _numbers = count()
-_MIGRATING = b"SELECT pg_current_xact_id()::text, '', pg_advisory_xact_lock(5355593)"  # one process at a time
 _OPENING_AT = (
     _OPENING
     + """, (SELECT count(*) FROM (
@@ -131,17 +132,21 @@ def connection_text(url: str, **more: str) -> str:
     return make_conninfo("", **{**_DEFAULTS, **more, **cast("dict[str, Any]", given)})
 
 
+def application_name(token: str | None) -> str:
+    """Return what the sessions of a bot, and of others, are called at the server."""
+    return f"tertulia {token[:12]}" if token else "tertulia"
+
+
 class PostgresDatabase(Connection):
     """A connection that is made again when it was lost."""
 
     errors: tuple[type[Exception], ...] = (psycopg.Error,)
 
-    def __init__(self, url: str, *, caching: bool = False, application: str = "tertulia") -> None:
+    def __init__(self, url: str, *, caching: bool = False, token: str | None = None) -> None:
         self.cache = RowCache() if caching else RowCache(most=0)
         self.events: list[Any] = []
         self._url = url
-        self._application = application
-        self.token: str | None = None  # of the bot that must have the store for this connection to write
+        self.token = token  # of the bot that must have the store for this connection to write
         self._unsent: list[tuple[bytes, Parameters | None]] = []  # what goes with the next statement
         self._opening = False  # whether that begins a transaction
         self._writes = False  # whether that one writes
@@ -233,22 +238,21 @@ class PostgresDatabase(Connection):
         return translate_without_password(error, self._url)
 
     def is_new(self) -> bool:
-        ours, others = self.all(_TABLES)[0]
-        if others and not ours:
-            raise StoreBroken(f"{self.describe()}: it is a database of another program")
+        ours, made, tables = self.all(_TABLES)[0]
+        if tables and not ours:
+            raise StoreBroken("it is a database of another program")
         encoding = self.all("SHOW server_encoding")[0][0]
         if encoding != "UTF8":
-            raise StoreRefused(f"{self.describe()}: its encoding is {encoding}, which cannot hold every text, not UTF8")
-        return not ours
+            raise StoreRefused(f"its encoding is {encoding}, which cannot hold every text, not UTF8")
+        return not made
 
-    def begin_migration(self) -> None:
-        self._ready()
-        self._begun = self._opening = self._writes = True
-        self._unsent += (b"BEGIN", None), (_MIGRATING, None)
+    def create_holder(self) -> None:
+        """Create the table of the bot that has the store, if it is not there; another process may do the same."""
+        while self.is_new() and not self.columns("tertulia_holder"):
+            with suppress(errors.UniqueViolation, errors.DuplicateTable):
+                self.run(_HOLDER_TABLE)
 
     def define(self, statement: str) -> None:
-        if statement.startswith("CREATE TABLE migrations"):
-            self.run(_HOLDER_TABLE)
         self.run(definition(statement))
 
     def columns(self, table: str) -> list[str]:
@@ -262,6 +266,13 @@ class PostgresDatabase(Connection):
         for name, number in last.items():
             if name in known:
                 self.all("SELECT setval(pg_get_serial_sequence(:name, 'id'), :number)", name=name, number=number)
+
+    def copy_to(self, path: Path, name: Path) -> None:
+        self.begin_reading()
+        try:
+            copy_to_file(self, path)
+        finally:
+            self.undo()
 
     def each(self, statement: str, /, **values: Any) -> Iterator[Row]:
         name = f"rows_{next(_numbers)}"
@@ -285,7 +296,7 @@ class PostgresDatabase(Connection):
     def _connect(self) -> None:
         try:
             self._connection = psycopg.connect(
-                connection_text(self._url, application_name=self._application), autocommit=True
+                connection_text(self._url, application_name=application_name(self.token)), autocommit=True
             )
         except psycopg.OperationalError as error:
             if _refuses(error):

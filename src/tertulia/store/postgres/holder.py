@@ -15,7 +15,7 @@ from threading import Event, Thread
 from psycopg import Error
 
 from tertulia.errors import StoreBusy
-from tertulia.store.postgres.connection import PostgresDatabase
+from tertulia.store.postgres.connection import PostgresDatabase, application_name
 
 log = logging.getLogger(__name__)
 
@@ -35,19 +35,16 @@ _END_SESSIONS = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE application_name = :application AND usename = current_user AND pid <> pg_backend_pid()"""
 
 
-def application_name(token: str) -> str:
-    """Return what the sessions of a bot are called at the server."""
-    return f"tertulia {token[:12]}"
-
-
 class Holder:
     """Has the store for one bot until `release`."""
 
-    def __init__(self, url: str, token: str) -> None:
+    def __init__(self, url: str, token: str, *, new: bool = False) -> None:
         self.token = token
         self._ended = Event()
-        self._database = PostgresDatabase(url, application=application_name(self.token))
+        self._database = PostgresDatabase(url, token=token)
         try:
+            if new:
+                self._database.create_holder()
             self._take()
         except BaseException:
             self._database.close()

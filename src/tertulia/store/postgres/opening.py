@@ -1,114 +1,54 @@
-"""Opens a store in PostgreSQL."""
+"""Stores in PostgreSQL, as they are opened."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
-from pathlib import Path
+from contextlib import ExitStack, contextmanager
 from secrets import token_hex
-from typing import NamedTuple
 
 from platformdirs import user_data_path
 from psycopg import Error
 
-from tertulia.errors import StoreRefused, StoreTrouble
-from tertulia.media.file_folder import FileFolder
-from tertulia.store.media_folder import find_folder, open_folder
-from tertulia.store.migrations import migrate, refuse_older
+from tertulia.errors import StoreBroken, StoreBusy, StoreRefused, StoreTooNew
+from tertulia.store.migrations import migrate
 from tertulia.store.postgres.connection import PostgresDatabase, translate_without_password
-from tertulia.store.postgres.holder import Holder, application_name
-from tertulia.store.transfer import refuse_incomplete
+from tertulia.store.postgres.holder import Holder
 from tertulia.store_url import masked
 
 
-class Opened(NamedTuple):
-    """A store as errors call it, its connections and media, and its place among the bots; none where others write."""
+class ServerStore:
+    """Implements `store.opening.Driver`."""
 
-    name: str
-    writing: PostgresDatabase
-    reading: PostgresDatabase
-    folder: FileFolder
-    holder: Holder | None
+    in_memory = False
 
+    def __init__(self, url: str) -> None:
+        self.name = masked(url)
+        host, _, database = self.name.removeprefix("postgresql://").replace(":", "-").partition("/")
+        self.files = str(user_data_path("tertulia") / host / database.replace("/", "-"))
+        self._url = url
+        self._token = token_hex(16)  # of this bot
 
-def open_store(url: str, *, media_folder: str | None, durable: bool) -> Opened:
-    """Open a store for its only bot; tables that it lacks are made."""
-    try:
-        with ExitStack() as undo:
-            token = token_hex(16)
-            application = application_name(token)
-            writing = PostgresDatabase(url, caching=True, application=application)
-            undo.callback(writing.close)
-            with _naming(url):
-                migrate(writing)
-                refuse_incomplete(writing)
-                holder = Holder(url, token)
-            undo.callback(holder.release)
-            writing.token = token
-            reading = PostgresDatabase(url, application=application)
-            undo.callback(reading.close)
-            folder = open_folder(writing, str(files_beside(url)), media_folder, durable=durable)
-            undo.pop_all()
-    except Error as error:
-        raise translate_without_password(error, url) from None
-    return Opened(masked(url), writing, reading, folder, holder)
+    @contextmanager
+    def translating(self) -> Iterator[None]:
+        try:
+            yield
+        except Error as error:
+            raise translate_without_password(error, self._url) from None
+        except (StoreBroken, StoreBusy, StoreRefused, StoreTooNew) as error:
+            raise type(error)(f"the store {self.name}: {error}") from error.__cause__
 
+    def hold(self, undo: ExitStack, *, new: bool) -> None:
+        undo.callback(Holder(self._url, self._token, new=new).release)
 
-def open_beside(url: str) -> Opened:
-    """Open a store that a bot may have open."""
-    try:
-        with ExitStack() as undo:
-            reading = connect_reading(url)
-            undo.callback(reading.close)
-            writing = PostgresDatabase(url)
-            undo.callback(writing.close)
-            folder = find_folder(reading, str(files_beside(url)))
-            undo.pop_all()
-    except Error as error:
-        raise translate_without_password(error, url) from None
-    return Opened(masked(url), writing, reading, folder, None)
+    def use(self, undo: ExitStack) -> None:
+        """Do nothing: the server knows its sessions."""
 
+    def connect(self, *, durable: bool) -> PostgresDatabase:
+        return PostgresDatabase(self._url, caching=True, token=self._token)
 
-@contextmanager
-def open_alone(url: str, *, new: bool) -> Iterator[tuple[PostgresDatabase, str]]:
-    """Open a store that no bot has, and the path beside which its files of media are; a new one is made."""
-    try:
-        with closing(PostgresDatabase(url) if new else connect_reading(url)) as database:
-            with _naming(url):
-                if new:
-                    migrate(database)
-                holder = Holder(url, token_hex(16))
-            try:
-                yield database, str(files_beside(url))
-            finally:
-                holder.release()
-    except Error as error:
-        raise translate_without_password(error, url) from None
+    def migrate(self, database: PostgresDatabase) -> None:
+        migrate(database)
 
+    def connect_reading(self) -> PostgresDatabase:
+        return PostgresDatabase(self._url)
 
-def connect_reading(url: str) -> PostgresDatabase:
-    """Connect to an existing store for reading."""
-    reading = PostgresDatabase(url)
-    try:
-        with _naming(url):
-            if reading.is_new():
-                raise StoreRefused("there is no store yet")
-            refuse_older(reading)
-            refuse_incomplete(reading)
-    except BaseException:
-        reading.close()
-        raise
-    return reading
-
-
-@contextmanager
-def _naming(url: str) -> Iterator[None]:
-    """Name the store in an error that keeps it from being opened."""
-    try:
-        yield
-    except StoreTrouble as error:
-        raise type(error)(f"the store {masked(url)}: {error}") from error
-
-
-def files_beside(url: str) -> Path:
-    """Return the path beside which files of a store are kept on this machine where no folder was named."""
-    host, _, database = masked(url).removeprefix("postgresql://").replace(":", "-").partition("/")
-    return user_data_path("tertulia") / host / database.replace("/", "-")
+    def connect_beside(self) -> PostgresDatabase:
+        return PostgresDatabase(self._url)

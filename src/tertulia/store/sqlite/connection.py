@@ -63,6 +63,14 @@ class SqliteDatabase(sqlite3.Connection, Connection):
     def fault(self, error: Exception) -> Fault | None:
         return _fault(error)
 
+    def copy_to(self, path: Path, name: Path) -> None:
+        try:
+            with closing(sqlite3.connect(path)) as target:
+                self.backup(target)
+                target.execute("PRAGMA journal_mode = DELETE").fetchone()
+        except (OSError, sqlite3.Error) as error:
+            raise _translate(error, f"{name} could not be written") from error
+
     def is_new(self) -> bool:
         """Return whether the file is empty; raise for a database of another program, or of this one's former name."""
         found = self.execute("PRAGMA application_id").fetchone()[0]
@@ -233,16 +241,6 @@ def created(path: Path) -> Iterator[Path]:
         raise InvalidValue(f"{path} is there already; a backup replaces no file") from error
     except OSError as error:
         raise _translate(error, f"{path} could not be written") from error
-
-
-def copy(database: Database, path: Path, name: Path) -> None:
-    """Copy the committed state into an empty file; *name* is what errors call it."""
-    try:
-        with closing(sqlite3.connect(path)) as target:
-            database.backup(target)
-            target.execute("PRAGMA journal_mode = DELETE").fetchone()
-    except (OSError, sqlite3.Error) as error:
-        raise _translate(error, f"{name} could not be written") from error
 
 
 @contextmanager

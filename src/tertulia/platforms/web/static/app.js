@@ -1,27 +1,226 @@
-// Exchanges the token behind # for a session, and shows who looks.
-const base = document.documentElement.dataset.base;
+// The page: who looks at it, its frame, the view of its address, and its keys.
+import { render } from "./vendor/preact.js";
+import {
+  address, ago, ask, go, home, html, language, loadWords, number, placeName, remembered, session, short, t, to, useEffect, useRef,
+  useSignal, useState,
+} from "./core.js";
+import { Avatar, Icon, Logo } from "./parts.js";
+import { press } from "./keys.js";
+import { DecisionsPage } from "./views/decisions.js";
+import { Home, PlacesPage } from "./views/home.js";
+import { KnownPage } from "./views/known.js";
+import { MediaPage, OutboxPage, TasksPage, UsagePage } from "./views/lists.js";
+import { PeoplePage, PersonPage, PlaceMemoryPage } from "./views/memory.js";
+import { PlacePage } from "./views/place.js";
+import { RunPage } from "./views/run.js";
+import { RunsPage } from "./views/runs.js";
+import { SearchPage } from "./views/search.js";
+import { StrataPage } from "./views/strata.js";
 
-async function ask(path, options = {}) {
-  const response = await fetch(base + path, { credentials: "same-origin", ...options });
-  const body = await response.json();
-  if (!response.ok) throw new Error(body.error);
-  return body;
+const HOME_EVERY = 5; // seconds
+
+// Each view, by its address: what is in a group of the pattern is a property of it.
+const VIEWS = [
+  [/^\/$/, Home, "home"],
+  [/^\/places$/, PlacesPage, "places"],
+  [/^\/p\/(?<place>[^/]+)$/, PlacePage, "places"],
+  [/^\/p\/(?<place>[^/]+)\/strata$/, StrataPage, "places"],
+  [/^\/p\/(?<place>[^/]+)\/decisions$/, DecisionsPage, "places"],
+  [/^\/p\/(?<place>[^/]+)\/memory$/, PlaceMemoryPage, "places"],
+  [/^\/p\/(?<place>[^/]+)\/m\/(?<message>[^/]+)\/why$/, KnownPage, "places"],
+  [/^\/runs$/, RunsPage, "runs"],
+  [/^\/run\/(?<run>[^/]+)$/, RunPage, "runs"],
+  [/^\/people$/, PeoplePage, "memory"],
+  [/^\/people\/(?<person>[^/]+)$/, PersonPage, "memory"],
+  [/^\/outbox$/, OutboxPage, "outbox"],
+  [/^\/tasks$/, TasksPage, "tasks"],
+  [/^\/media$/, MediaPage, "media"],
+  [/^\/usage$/, UsagePage, "usage"],
+  [/^\/search$/, SearchPage, "search"],
+];
+
+const LINKS = { home: "/", places: "/places", runs: "/runs", memory: "/people", outbox: "/outbox", tasks: "/tasks", media: "/media", usage: "/usage" };
+const ON_PHONE = ["home", "places", "runs", "memory", "outbox"];
+const OF_PLACE = { messages: "", strata: "/strata", decisions: "/decisions", memory: "/memory" };
+
+function viewOf(path) {
+  for (const [pattern, view, room] of VIEWS) {
+    const found = pattern.exec(path);
+    if (found) return { view, room, given: { ...found.groups } };
+  }
+  return { view: Nowhere, room: "", given: {} };
 }
 
-async function session() {
-  const token = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (!token) return ask("/api/session");
-  history.replaceState(null, "", location.pathname + location.search);
-  return ask("/api/session", {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ token }),
+const Nowhere = () => html`<div class="page"><h1>${t("nowhere")}</h1><p><a href=${to("/")}>${t("nav.home")}</a></p></div>`;
+
+function App() {
+  const who = useSignal(session);
+  if (who === undefined) return null;
+  return who ? html`<${Frame} />` : html`<${Login} />`;
+}
+
+function Frame() {
+  const { path } = useSignal(address);
+  const { view, room, given } = viewOf(path);
+  const shown = useSignal(home);
+  const [help, setHelp] = useState(false);
+  useEffect(() => {
+    const read = () => document.hidden || ask("/home").then((value) => (home.value = value), () => {});
+    read();
+    const timer = setInterval(read, HOME_EVERY * 1000);
+    const pressed = (event) => press(event, { help: () => setHelp((open) => !open), theme: nextTheme, place: given.place });
+    addEventListener("keydown", pressed);
+    return () => (clearInterval(timer), removeEventListener("keydown", pressed));
+  }, [given.place]);
+  useEffect(() => {
+    const heading = document.querySelector("h1")?.textContent || t(room ? `nav.${room}` : "nowhere");
+    document.title = `${heading} · ${shown?.agent || "Tertulia"}`;
   });
+  return html`
+    <a class="skip" href="#main" onClick=${(event) => (event.preventDefault(), document.getElementById("main").focus())}>${t("skip")}</a>
+    <${Rail} room=${room} shown=${shown} place=${given.place} />
+    <div class="right">
+      <${Top} room=${room} given=${given} path=${path} shown=${shown} />
+      <main id="main" tabindex="-1"><${view} key=${`${view.name} ${JSON.stringify(given)}`} ...${given} /></main>
+    </div>
+    <nav class="bottom" aria-label=${t("nav.bottom")}>${ON_PHONE.map((name) => html`<${Link} key=${name} name=${name} room=${room} shown=${shown} />`)}</nav>
+    ${help && html`<${Keys} close=${() => setHelp(false)} />`}`;
 }
 
-try {
-  const shown = await session();
-  document.body.textContent = `${shown.agent || "Tertulia"} ${shown.version}: you are its ${shown.role}.`;
-} catch (error) {
-  document.body.textContent = error.message;
+const Link = ({ name, room, shown }) => {
+  const count = countOf(name, shown);
+  return html`
+    <a href=${to(LINKS[name])} aria-current=${room === name ? "page" : undefined}><${Icon} name=${name} /><span>${t(`nav.${name}`)}</span>
+      ${count > 0 && html`<span class="n ${name === "outbox" ? "badge" : ""}">${number(count)}</span>`}</a>`;
+};
+
+const countOf = (name, shown) =>
+  shown ? { places: shown.places.length, runs: shown.runs_done + shown.runs_failed + shown.answering, outbox: shown.to_decide.length, tasks: shown.tasks.length, memory: shown.store.facts }[name] || 0 : 0;
+
+function Rail({ room, shown, place }) {
+  const agent = shown?.agent || session.peek().agent || "Tertulia";
+  return html`
+    <nav class="rail" aria-label=${t("nav.main")}>
+      <a class="brand" href=${to("/")}><${Logo} /><b>Tertulia</b></a>
+      ${Object.keys(LINKS).map((name) => html`<${Link} key=${name} name=${name} room=${place ? "" : room} shown=${shown} />`)}
+      <h2>${t("nav.places")}</h2>
+      ${shown?.places.slice(0, 9).map((row) => html`
+        <a key=${row.key} class="place" href=${to(`/p/${row.key}`)} aria-current=${place === row.key ? "page" : undefined}>
+          <i class="dot ${{ answering: "accent", waits: "warn", "to decide": "warn", failed: "bad" }[row.state] || "none"}" /><bdi class="cut">${placeName(row.place)}</bdi>
+          <span class="n">${row.state === "answering" ? t("ago.now") : row.last?.sent_at ? ago(row.last.sent_at) : ""}</span></a>`)}
+      <div class="whose">
+        <${Avatar} author=${{ id: "agent", name: agent, persona: agent }} />
+        <div class="grow"><b>${agent}</b><small>${location.host}</small></div>
+        <button type="button" class="plain icon-button" aria-label=${t("theme")} title=${t("theme")} onClick=${nextTheme}><${Icon} name="theme" /></button>
+        <button type="button" class="plain icon-button" aria-label=${t("language")} title=${t("language")} onClick=${nextLanguage}>${language === "en" ? "UK" : "EN"}</button>
+      </div>
+    </nav>`;
 }
+
+function Top({ room, given, path, shown }) {
+  const { query } = useSignal(address);
+  const row = shown?.places.find((one) => one.key === given.place);
+  const name = row ? placeName(row.place) : given.place;
+  const crumbs = [[t(`nav.${room || "home"}`), LINKS[room] || "/"]];
+  if (given.place) crumbs.push([name, `/p/${given.place}`]);
+  if (given.run) crumbs.push([html`<code>${short(given.run)}</code>`, path]);
+  if (given.message) crumbs.push([t("why"), path]);
+  const part = given.place ? path.slice(`/p/${given.place}`.length) : null;
+  return html`
+    <header class="top">
+      <a class="brand" href=${to("/")} aria-label="Tertulia"><${Logo} /></a>
+      <ol class="crumbs" aria-label=${t("nav.where")}>${crumbs.map(([words, at], index) => html`<li key=${at} class="cut">${index === crumbs.length - 1 ? html`<b aria-current="page">${words}</b>` : html`<a href=${to(at)}>${words}</a>`}</li>`)}</ol>
+      ${part !== null && html`
+        <nav class="tabs" aria-label=${t("nav.of_place")}>${Object.entries(OF_PLACE).map(([key, end]) => html`<a key=${key} href=${to(`/p/${given.place}${end}`)} aria-current=${part === end ? "page" : undefined}>${t(`nav.${key}`)}</a>`)}</nav>`}
+      <${SearchField} initial=${room === "search" ? query.q || "" : ""} />
+    </header>`;
+}
+
+function SearchField({ initial }) {
+  const timer = useRef(0);
+  const [value, setValue] = useState(initial);
+  useEffect(() => setValue(initial), [initial]);
+  function typed(event) {
+    const words = event.target.value;
+    setValue(words);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => open(words), 250);
+  }
+  const open = (words) => words.trim() && go(to("/search", { q: words }), { replace: address.peek().path === "/search", focus: false });
+  return html`
+    <label class="search"><${Icon} name="search" /><span class="hidden">${t("search.jump_to")}</span>
+      <input id="search" type="search" value=${value} placeholder=${t("search.jump_to")} onInput=${typed}
+        onKeyDown=${(event) => (event.key === "Enter" ? (clearTimeout(timer.current), open(value)) : event.key === "Escape" && event.target.blur())} /><kbd>/</kbd></label>`;
+}
+
+const KEYS = ["/", "g h", "g p", "g r", "g m", "g o", "j k", "Enter", "Esc", "[ ]", "1 … 7", "w", "c", "x", "d", "y", "s", "t", "?"];
+
+function Keys({ close }) {
+  const dialog = useRef(null);
+  useEffect(() => dialog.current.showModal(), []);
+  return html`
+    <dialog ref=${dialog} onClose=${close} aria-label=${t("keys")}>
+      <h2>${t("keys")}</h2>
+      <dl class="keys">${KEYS.map((key) => html`<div key=${key}><dt><kbd>${key}</kbd></dt><dd>${t(`key ${key}`)}</dd></div>`)}</dl>
+      <p class="note">${t("keys.note")}</p>
+      <button type="button" onClick=${() => dialog.current.close()}>${t("close")}</button>
+    </dialog>`;
+}
+
+function Login() {
+  const [given, setGiven] = useState("");
+  const [error, setError] = useState("");
+  async function enter(event) {
+    event.preventDefault();
+    try {
+      session.value = await begin(given.trim().split("token=").pop());
+    } catch (failure) {
+      setError(failure.message);
+    }
+  }
+  return html`
+    <main class="login"><${Logo} /><h1>Tertulia</h1><p>${t("login.how")}</p>
+      <form onSubmit=${enter}><label>${t("login.token")}<input type="password" autocomplete="off" value=${given} onInput=${(event) => setGiven(event.target.value)} /></label>
+        <button class="solid" type="submit">${t("login.open")}</button></form>
+      <p role="alert" class="bad">${error}</p>
+    </main>`;
+}
+
+// Themes and languages are of this browser.
+
+const THEMES = ["", "light", "dark"];
+
+function setTheme(name) {
+  document.documentElement.dataset.theme = THEMES.includes(name) ? name : "";
+}
+
+function nextTheme() {
+  const next = THEMES[(THEMES.indexOf(document.documentElement.dataset.theme || "") + 1) % THEMES.length];
+  remembered("theme", next);
+  setTheme(next);
+}
+
+async function nextLanguage() {
+  const next = language === "en" ? "uk" : "en";
+  remembered("language", next);
+  await loadWords(next);
+  session.value = { ...session.peek() };
+  address.value = { ...address.peek() };
+  home.value = home.peek() && { ...home.peek() };
+}
+
+/** Exchange a token for a cookie, which scripts cannot read. */
+const begin = (token) => ask("/session", { method: "POST", body: { token } });
+
+async function start() {
+  setTheme(remembered("theme"));
+  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (token) history.replaceState(null, "", location.pathname + location.search);
+  const found = await (token ? begin(token) : ask("/session")).catch(() => null);
+  await loadWords(remembered("language") || found?.language || navigator.language);
+  session.value = found;
+  document.body.replaceChildren();
+  render(html`<${App} />`, document.body);
+}
+
+await start();

@@ -1,0 +1,119 @@
+// Tables that can be searched: outbox, tasks, media, usage.
+import { api, bytes, day, duration, html, money, named, number, placeName, seconds, share, short, t, to, useApi, when } from "../core.js";
+import { Act, Card, Chip, Empty, Heading, Loaded, messageLink, useFilter } from "../parts.js";
+import { taskWords } from "./home.js";
+
+export function OutboxPage() {
+  const shown = useApi("/outbox", { every: 10 });
+  return html`<${Loaded} of=${shown}>${(rows) => html`<${Outbox} rows=${rows} reload=${shown.reload} />`}<//>`;
+}
+
+const SEND_KIND = { sent: "ok", doubtful: "warn", waiting: "accent", sending: "accent", dropped: "" };
+
+function Outbox({ rows, reload }) {
+  const [found, field] = useFilter(rows, ({ item }) => `${item.reply.text} ${placeName(item.reply.place)} ${item.status} ${item.why}`);
+  const open = rows.filter(({ item }) => item.status === "doubtful").length;
+  return html`
+    <div class="page">
+      <${Heading} title=${t("nav.outbox")} note=${open ? t("outbox.open", { n: open }) : t("outbox.empty")} />
+      <${Card} title=${t("outbox.replies")} count=${rows.length} side=${field}>
+        ${found.length ? found.map(({ item, attempts }) => html`
+          <article class="decide" key=${item.id}>
+            <div class="grow">
+              <p dir="auto"><b>${placeName(item.reply.place)}</b> <span class="muted">${when(item.made_at)}</span> <${Chip} kind=${SEND_KIND[item.status]}>${t(`send.${item.status}`)}<//></p>
+              <p class="words" dir="auto">${item.reply.text}</p>
+              ${(item.why || item.status === "doubtful") && html`<p class="note">${item.why || t("outbox.doubtful")}</p>`}
+              ${(attempts.length > 1 || item.status !== "sent") && html`<ul class="attempts">${attempts.map((one) => html`<li key=${one.number}>${t("span.try", { n: one.number })}, ${when(one.begun_at)}${one.ended_at ? `, ${duration(seconds(one.begun_at, one.ended_at))}` : ""}: ${one.outcome ? t(`send.${one.outcome}`) : t("span.open")}${one.why ? `, ${one.why}` : ""}</li>`)}</ul>`}
+            </div>
+            <div class="buttons">
+              ${item.status === "doubtful" && html`<${Act} label=${t("outbox.send")} path=${`/outbox/${encodeURIComponent(item.id)}/send`} after=${reload} />
+                <${Act} label=${t("outbox.drop")} kind="bad" path=${`/outbox/${encodeURIComponent(item.id)}/drop`} after=${reload} />`}
+              ${item.run && html`<a href=${to(`/run/${item.run}`)}>${t("run.named", { id: short(item.run) })}</a>`}
+            </div>
+          </article>`) : html`<${Empty}>${t(rows.length ? "filter.none" : "outbox.empty")}<//>`}
+      <//>
+    </div>`;
+}
+
+export function TasksPage() {
+  const shown = useApi("/tasks", { every: 10 });
+  return html`<${Loaded} of=${shown}>${(rows) => html`<${Tasks} rows=${[...rows].sort(byDue)} reload=${shown.reload} />`}<//>`;
+}
+
+const TASK_KIND = { pending: "accent", running: "accent", done: "ok", failed: "bad", cancelled: "" };
+
+const byDue = (a, b) => (a.due_at < b.due_at ? -1 : 1);
+
+function Tasks({ rows, reload }) {
+  const [found, field] = useFilter(rows, (task) => `${taskWords(task)} ${task.kind} ${placeName(task.place)} ${task.status || "pending"} ${task.why || ""}`);
+  const pending = rows.filter((task) => (task.status || "pending") === "pending").length;
+  return html`
+    <div class="page">
+      <${Heading} title=${t("nav.tasks")} note=${t("tasks.note", { n: pending })} />
+      <${Card} title=${t("nav.tasks")} count=${rows.length} side=${field}>
+        ${found.length ? html`<table class="rows tasks">
+          <thead><tr><th class="when">${t("tasks.due")}</th><th>${t("tasks.what")}</th><th>${t("place")}</th><th>${t("tasks.again")}</th><th>${t("places.state")}</th><th>${t("run")}</th></tr></thead>
+          <tbody>${found.map((task) => html`
+            <tr class="row" key=${task.id}><td class="n muted when">${when(task.due_at)}</td>
+              <td class="main cut" dir="auto">${taskWords(task)}<small>${named("task", task.kind)}${task.why ? `: ${task.why}` : ""}</small></td>
+              <td class="cut where"><bdi>${placeName(task.place)}</bdi></td><td class="muted">${task.again?.words || ""}</td>
+              <td class="state"><${Chip} kind=${TASK_KIND[task.status || "pending"]}>${t(`task_status.${task.status || "pending"}`)}<//>${task.doubtful && html`<${Chip} kind="warn">${t("send.doubtful")}<//>`}
+                ${(task.status || "pending") === "pending" && html`<${Act} label=${t("tasks.cancel")} kind="bad" path=${`/tasks/${encodeURIComponent(task.id)}/cancel`} question=${t("tasks.cancel_question")} after=${reload} />`}</td>
+              <td class="mono">${(task.made_by || task.run) && html`<a href=${to(`/run/${task.made_by || task.run}`)}>${short(task.made_by || task.run)}</a>`}</td></tr>`)}</tbody>
+        </table>` : html`<${Empty}>${t(rows.length ? "filter.none" : "tasks.none")}<//>`}
+      <//>
+    </div>`;
+}
+
+export function MediaPage() {
+  const shown = useApi("/media");
+  return html`<${Loaded} of=${shown}>${(rows) => html`<${MediaList} rows=${rows} />`}<//>`;
+}
+
+const PICTURES = ["image/jpeg", "image/png", "image/webp", "image/gif"];
+
+function MediaList({ rows }) {
+  const [found, field] = useFilter(rows, (row) => `${row.kind} ${row.mime} ${row.description} ${row.message.author.name} ${row.why_not}`);
+  return html`
+    <div class="page">
+      <${Heading} title=${t("nav.media")} note=${t("media.note", { n: rows.length })} />
+      <${Card} title=${t("nav.media")} count=${rows.length} side=${field}>
+        ${found.length ? html`<table class="rows media">
+          <thead><tr><th>${t("media.file")}</th><th>${t("media.shows")}</th><th>${t("message")}</th><th class="n">${t("media.size")}</th></tr></thead>
+          <tbody>${found.map((row) => html`
+            <tr class="row" key=${`${row.unique_id} ${row.message.id}`}>
+              <td class="thumb">${row.sha256 && PICTURES.includes(row.mime) ? html`<img src=${api(`/files/${row.sha256}`)} alt=${row.description || named("media", row.kind)} loading="lazy" />` : html`<span class="tool">${named("media", row.kind)}</span>`}</td>
+              <td class="text" dir="auto">${row.description || html`<span class="muted">${row.why_not || t("media.no_words")}</span>`}<small>${named("media", row.kind)}${row.mime ? `, ${row.mime}` : ""}</small></td>
+              <td class="text cut" dir="auto"><a href=${messageLink(row.place_key, row.message)}><span class="muted">${row.message.author.name}${row.message.sent_at ? `, ${when(row.message.sent_at)}` : ""} </span>${row.message.text}</a></td>
+              <td class="n muted">${row.size === null ? "" : row.sha256 ? html`<a href=${api(`/files/${row.sha256}`)} download>${bytes(row.size)}</a>` : bytes(row.size)}</td></tr>`)}</tbody>
+        </table>` : html`<${Empty}>${t(rows.length ? "filter.none" : "media.none")}<//>`}
+      <//>
+    </div>`;
+}
+
+export function UsagePage() {
+  const shown = useApi("/usage");
+  return html`<${Loaded} of=${shown}>${(page) => html`<${Usage} page=${page} />`}<//>`;
+}
+
+function Usage({ page }) {
+  const { rows, total } = page;
+  const [found, field] = useFilter(rows, (row) => `${row.day} ${row.model} ${row.place ? placeName(row.place) : ""} ${row.person?.name || ""}`);
+  const byDay = new Map();
+  for (const row of rows) byDay.set(row.day, (byDay.get(row.day) || 0) + row.money);
+  const highest = Math.max(...byDay.values(), 1e-9);
+  return html`
+    <div class="page">
+      <${Heading} title=${t("nav.usage")} note=${t("usage.note", { money: money(total.money), n: total.calls, tokens: total.input, share: share(total.cached, total.input) })} />
+      ${byDay.size > 0 && html`<${Card} title=${t("usage.days")}><div class="days">${[...byDay].slice(-30).map(([one, spent]) => html`
+        <div key=${one} title=${`${one}: ${money(spent)}`}><i style=${{ height: `${Math.max(2, (100 * spent) / highest)}%` }} /><span class="n">${day(one)}</span></div>`)}</div><//>`}
+      <${Card} title=${t("nav.usage")} count=${rows.length} side=${field}>
+        ${found.length ? html`<table class="rows usage">
+          <thead><tr><th>${t("usage.day")}</th><th>${t("place")}</th><th>${t("who")}</th><th>${t("usage.model")}</th><th class="n">${t("usage.calls")}</th><th class="n">${t("usage.input")}</th><th class="n">${t("places.cached")}</th><th class="n">${t("usage.output")}</th><th class="n">${t("cost")}</th></tr></thead>
+          <tbody>${[...found].reverse().map((row, at) => html`
+            <tr class="row" key=${at}><td class="n muted when">${day(row.day)}</td><td class="cut where main"><bdi>${row.place ? placeName(row.place) : t("usage.removed")}</bdi></td><td class="cut"><bdi>${row.person?.name || ""}</bdi></td>
+              <td class="text cut">${row.model}</td><td class="n">${number(row.calls)}</td><td class="n wide">${number(row.input)}</td><td class="n wide muted">${share(row.cached, row.input)}</td><td class="n wide">${number(row.output + row.thought)}</td><td class="n">${money(row.money)}</td></tr>`)}</tbody>
+        </table>` : html`<${Empty}>${t(rows.length ? "filter.none" : "usage.none")}<//>`}
+      <//>
+    </div>`;
+}
