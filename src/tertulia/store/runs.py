@@ -28,7 +28,6 @@ from tertulia.store.encoding import PLACE, STRINGS, Columns, clean, dumps, valid
 from tertulia.store.identities import find_place, upsert_place, upsert_title
 from tertulia.store.message_rows import FIND_MESSAGE
 from tertulia.store.prompts import SqlPrompts, last_prompt
-from tertulia.store.sqlite.connection import SqliteDatabase
 from tertulia.store.threads import ConnectionThread, Repository, reading, writing
 from tertulia.tasks.task import PlanRules, Policy, Task, cancels_sends
 from tertulia.turns import Prompt, Record
@@ -98,11 +97,25 @@ class SqlRuns(Repository):
         _validate_ids(run)
         prepared, shown = self._prompts.prepare(run, 0, prompt, at=at, left_out=left_out), list(recalled)
 
-        def begin(database: SqliteDatabase) -> list[int] | None:
-            rows = _begin(database, run, prepared, cancels, at, self._rules, changes=changes, edits_matter=edits_matter)
-            if rows is not None:
-                _add_recalled(database, run.id, shown)
-            return rows
+        def begin(database: Database) -> list[int] | None:
+            """Begin a run; return the rows of its layers, or None if it was begun before."""
+            values = _row_of(database, run)
+            if not database.run(_INSERT, **values):
+                return None
+            select = f"SELECT changes, removed, {FIND_MESSAGE} FROM places WHERE id = :place"
+            ((changed, removed, target),) = database.all(select, place=values["place"], message_id=run.target)
+            is_current = changed == changes if edits_matter else removed <= changes <= changed
+            if changes is not None and not (is_current and target is not None):
+                raise PromptOutdated(f"what run {run.id!r} would ask has changed")
+            try:
+                decided = decisions.claim(database, run, run.taken, at)
+            except InvalidValue as error:
+                raise PromptOutdated(str(error)) from error
+            tasks.cancel_superseded(database, run.place, cancels, self._rules)
+            started = RunStarted(place=run.place, run_id=run.id, message_id=run.target)
+            events.add(database, *decided, started, PromptSent(place=run.place, run_id=run.id, step=0), at=at)
+            _add_recalled(database, run.id, shown)
+            return prompts.insert_prompt(database, prepared)
 
         rows = await self._writer.run(begin)
         if rows is not None:
@@ -228,7 +241,29 @@ class SqlRuns(Repository):
     async def end(self, run: Run, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
         _validate_ids(run)
         sending, planned = [outbox.as_row(reply) for reply in replies], list(tasks)
-        await self._writer.run(lambda database: _end(database, run, sending, planned, self._rules))
+        await self._writer.run(lambda database: self._end(database, run, sending, planned))
+
+    def _end(self, database: Database, run: Run, replies: list[outbox.OutboxRow], planned: list[Task]) -> None:
+        """End a run and store its replies and tasks; a run that has ended stays as it is.
+
+        A run that showed a fact forgotten since may end as failed, not as done.
+        """
+        stored = _find(database, run.id)
+        if stored and stored.status != "open":
+            return
+        if stored is None and find_place(database, run.place) is None:
+            return  # it was forgotten with its place
+        if run.status == "done" and (stored or run.horizon):
+            _require_prompts(run, stored)
+        made = _upsert(database, run, stored, run.ended_at or run.began_at)
+        if made:
+            events.add(database, *made, at=run.ended_at)
+        for reply in replies:
+            outbox.add(database, reply)
+        tasks.add(database, planned, self._rules)
+        if run.status != "open":
+            ended = RunEnded(place=run.place, run_id=run.id, failed=run.status == "failed")
+            events.add(database, ended, at=run.ended_at)
 
     async def _write_tool(self, run: Run, tool: ToolRun, event: DurableEvent, at: datetime | None) -> None:
         row = {"run_id": run.id, **_TOOL.encode(tool)}
@@ -256,36 +291,6 @@ def _require_prompts(run: Run, stored: StoredRun | None) -> None:
         raise InvalidValue(f"run {run.id!r} showed what was forgotten since; it cannot go on")
 
 
-def _begin(
-    database: SqliteDatabase,
-    run: Run,
-    prepared: prompts.PreparedPrompt,
-    cancels: Policy,
-    at: datetime,
-    rules: PlanRules,
-    *,
-    changes: int | None,
-    edits_matter: bool,
-) -> list[int] | None:
-    """Begin a run; return the rows of its layers, or None if it was begun before."""
-    values = _row_of(database, run)
-    if not database.run(_INSERT, **values):
-        return None
-    select = f"SELECT changes, removed, {FIND_MESSAGE} FROM places WHERE id = :place"
-    ((changed, removed, target),) = database.all(select, place=values["place"], message_id=run.target)
-    is_current = changed == changes if edits_matter else removed <= changes <= changed
-    if changes is not None and not (is_current and target is not None):
-        raise PromptOutdated(f"what run {run.id!r} would ask has changed")
-    try:
-        decided = decisions.claim(database, run, run.taken, at)
-    except InvalidValue as error:
-        raise PromptOutdated(str(error)) from error
-    tasks.cancel_superseded(database, run.place, cancels, rules)
-    started = RunStarted(place=run.place, run_id=run.id, message_id=run.target)
-    events.add(database, *decided, started, PromptSent(place=run.place, run_id=run.id, step=0), at=at)
-    return prompts.insert_prompt(database, prepared)
-
-
 def _ask(
     database: Database, run: Run, prepared: prompts.PreparedPrompt, made: Sequence[DurableEvent], at: datetime
 ) -> list[int]:
@@ -297,31 +302,6 @@ def _ask(
     database.run("UPDATE runs SET model = :model WHERE run_id = :run_id", model=clean(run.model), run_id=run.id)
     events.add(database, *decided, *made, at=at)
     return prompts.insert_prompt(database, prepared)
-
-
-def _end(
-    database: SqliteDatabase, run: Run, replies: list[outbox.OutboxRow], planned: list[Task], rules: PlanRules
-) -> None:
-    """End a run and store its replies and tasks; a run that has ended stays as it is.
-
-    A run that showed a fact forgotten since may end as failed, not as done.
-    """
-    stored = _find(database, run.id)
-    if stored and stored.status != "open":
-        return
-    if stored is None and find_place(database, run.place) is None:
-        return  # it was forgotten with its place
-    if run.status == "done" and (stored or run.horizon):
-        _require_prompts(run, stored)
-    made = _upsert(database, run, stored, run.ended_at or run.began_at)
-    if made:
-        events.add(database, *made, at=run.ended_at)
-    for reply in replies:
-        outbox.add(database, reply)
-    tasks.add(database, planned, rules)
-    if run.status != "open":
-        ended = RunEnded(place=run.place, run_id=run.id, failed=run.status == "failed")
-        events.add(database, ended, at=run.ended_at)
 
 
 def _upsert(database: Database, run: Run, stored: StoredRun | None, at: datetime) -> list[DurableEvent]:

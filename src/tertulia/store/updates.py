@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import assert_never
+from typing import Any, assert_never
 
 from tertulia.characters import is_blank
 from tertulia.engine.store_protocols import Command, OutboxItem, UpdateResult
@@ -69,13 +69,11 @@ class SqlUpdates(Repository):
     ) -> UpdateResult:
         validate_id(key, "update")
         now = utc(at)
-        is_due = self._removed_at is None or abs(now - self._removed_at) >= REMOVAL_INTERVAL
-        self._removed_at = now if is_due else self._removed_at
-        too_old = keep if is_due else None
+        update = {"platform": clean(platform), "key": key, "at": now.isoformat(), "raw": raw}
 
         async def write(some: Sequence[Change]) -> bool:
             return await self._writer.run(
-                lambda database: _apply(database, platform, some, key, raw, now, too_old, self._plans, self._facts),
+                lambda database: self._apply(database, update, some, now),
                 places=[place for change in some for place in places_of(change)],
             )
 
@@ -87,6 +85,9 @@ class SqlUpdates(Repository):
             return UpdateResult(new=await write(()), refused=str(error))
         if new and any(isinstance(change, PlaceMigrated) for change in changes):
             await self._moved()
+        if self._removed_at is None or abs(now - self._removed_at) >= REMOVAL_INTERVAL:
+            self._removed_at = now
+            await self.remove_old(keep, at=at)
         return UpdateResult(new=new)
 
     @writing
@@ -126,10 +127,57 @@ class SqlUpdates(Repository):
         ]
 
     async def end(self, command: Command, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
-        sending, planned = [outbox.as_row(reply) for reply in replies], list(tasks)
         await self._writer.run(
-            lambda database: _end(database, command, sending, planned, self._plans), places=[command.message.place]
+            lambda database: self._end(database, command, replies, tasks), places=[command.message.place]
         )
+
+    def _apply(self, database: Database, update: Mapping[str, Any], changes: Sequence[Change], at: datetime) -> bool:
+        """Store an update and apply its changes; return whether it is new."""
+        row = database.insert_new(_INSERT, **update, is_read=int(bool(changes)))
+        if row is None and changes:
+            row = (database.one(_READ_AGAIN, **update) or (None,))[0]
+        if row is None:
+            return False
+        for change in changes:
+            self._apply_change(database, places.redirect_change(database, change), at)
+        linked = {upsert_place(database, place) for change in changes for place in places_of(change)}
+        link = "INSERT INTO update_places (update_row, place) VALUES (:update, :place) ON CONFLICT DO NOTHING"
+        database.many(link, [{"update": row, "place": place} for place in linked])
+        return True
+
+    def _apply_change(self, database: Database, change: Change, at: datetime) -> None:
+        match change:
+            case Received(message=message):
+                messages.add(database, MessageRow(message), at, "waiting")
+            case Edited(message=message):
+                _edit(database, message, at, self._facts)
+            case Deleted(place=place, message_id=message_id):
+                messages.delete(database, place, message_id, at, self._facts)
+            case Reacted():
+                message_rows.add_reaction(database, change, at)
+            case Commanded():
+                _add_command(database, change, at)
+            case PlaceMigrated(old=old, new=new):
+                places.migrate_place(database, old, new)
+            case PlaceJoined(place=place):
+                upsert_place(database, place)
+                places.join_place(database, place)
+            case PlaceLeft(place=place):
+                _leave(database, place, at, self._plans)
+            case Stopped():
+                pass  # it stops a run in progress, and changes nothing that is stored
+            case _:
+                assert_never(change)
+
+    def _end(
+        self, database: Database, command: Command, replies: Sequence[OutboxItem], planned: Sequence[Task]
+    ) -> None:
+        """Remove a command, and store its replies and tasks. A missing one is refused: its author was forgotten."""
+        if not database.run("DELETE FROM commands WHERE id = :id", id=command.id):
+            raise InvalidValue(f"there is no command {command.id}; it was carried out, or its author was forgotten")
+        for reply in replies:
+            outbox.add(database, outbox.as_row(reply))
+        tasks.add(database, planned, self._plans)
 
 
 def _require_valid(change: Change) -> None:
@@ -150,60 +198,6 @@ def _require_valid(change: Change) -> None:
             validate_id(message_id, "message")
         case PlaceMigrated() | PlaceJoined() | PlaceLeft() | Stopped():
             pass
-        case _:
-            assert_never(change)
-
-
-def _apply(
-    database: Database,
-    platform: str,
-    changes: Sequence[Change],
-    key: str,
-    raw: bytes | None,
-    at: datetime,
-    too_old: timedelta | None,
-    plans: PlanRules,
-    facts: FactRules,
-) -> bool:
-    """Store an update and apply its changes; return whether it is new. Remove updates that are *too_old*, if given."""
-    if too_old is not None:
-        _remove_old(database, at, too_old)
-    name = clean(platform)
-    values = {"platform": name, "key": key, "at": at.isoformat(), "is_read": int(bool(changes)), "raw": raw}
-    row = database.insert_new(_INSERT, **values)
-    if row is None and changes:
-        row = next((row for (row,) in database.all(_READ_AGAIN, platform=name, key=key, raw=raw)), None)
-    if row is None:
-        return False
-    for change in changes:
-        _apply_change(database, places.redirect_change(database, change), at, plans, facts)
-    linked = {upsert_place(database, place) for change in changes for place in places_of(change)}
-    link = "INSERT INTO update_places (update_row, place) VALUES (:update, :place) ON CONFLICT DO NOTHING"
-    database.many(link, [{"update": row, "place": place} for place in linked])
-    return True
-
-
-def _apply_change(database: Database, change: Change, at: datetime, plans: PlanRules, facts: FactRules) -> None:
-    match change:
-        case Received(message=message):
-            messages.add(database, MessageRow(message), at, "waiting")
-        case Edited(message=message):
-            _edit(database, message, at, facts)
-        case Deleted(place=place, message_id=message_id):
-            messages.delete(database, place, message_id, at, facts)
-        case Reacted():
-            message_rows.add_reaction(database, change, at)
-        case Commanded():
-            _add_command(database, change, at)
-        case PlaceMigrated(old=old, new=new):
-            places.migrate_place(database, old, new)
-        case PlaceJoined(place=place):
-            upsert_place(database, place)
-            places.join_place(database, place)
-        case PlaceLeft(place=place):
-            _leave(database, place, at, plans)
-        case Stopped():
-            pass  # it stops a run in progress, and changes nothing that is stored
         case _:
             assert_never(change)
 
@@ -250,18 +244,3 @@ def _remove_old(database: Database, now: datetime, keep: timedelta) -> None:
     update = "UPDATE updates SET raw = NULL WHERE at < :before AND raw IS NOT NULL"
     database.run(update, before=(now - keep).isoformat())
     database.run("DELETE FROM updates WHERE at < :before", before=(now - max(keep, KEY_RETENTION)).isoformat())
-
-
-def _end(
-    database: Database,
-    command: Command,
-    replies: Sequence[outbox.OutboxRow],
-    planned: Sequence[Task],
-    rules: PlanRules,
-) -> None:
-    """Remove a command, and store its replies and tasks. A missing one is refused: its author was forgotten."""
-    if not database.run("DELETE FROM commands WHERE id = :id", id=command.id):
-        raise InvalidValue(f"there is no command {command.id}; it was carried out, or its author was forgotten")
-    for row in replies:
-        outbox.add(database, row)
-    tasks.add(database, planned, rules)

@@ -42,6 +42,7 @@ from tertulia.store.encoding import (
     REPLY,
     STRINGS,
     TASK,
+    TOOLS,
     clean,
     dumps,
 )
@@ -301,7 +302,7 @@ class Planner:
 
     def _configured(self, database: Database) -> list[str]:
         """Return the texts of tools, and of instructions that cannot have words of the person."""
-        texts = [tools for (tools,) in database.all("SELECT tools FROM toolsets")]
+        texts = [dumps(TOOLS.loads(tools)) for (tools,) in database.all("SELECT tools FROM toolsets")]
         values = {"near": sorted(self._near), "author": self._author, "most": _CONFIGURED}
         prompts = [prompt for (prompt,) in database.all(_EARLIER_PROMPTS, **values)]
         layers = database.all("SELECT DISTINCT layer FROM prompt_layers WHERE prompt IN (:prompts)", prompts=prompts)
