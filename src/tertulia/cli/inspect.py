@@ -128,7 +128,7 @@ def _name(db: "str | None") -> str:
 
 
 def _print_home(home: "Home") -> None:
-    spent = home.today
+    spent, store = home.today, home.store
     print_line(_sentence(home), bold=True)
     cap = f" of ${home.cap.money:.2f}" if home.cap and home.cap.money is not None else ""
     lines = {
@@ -137,8 +137,8 @@ def _print_home(home: "Home") -> None:
         + (f", median {home.median_seconds:.1f} s" if home.median_seconds is not None else ""),
         "queue": f"{home.answering} answering, {home.waiting} waiting"
         + (f"; next task {local_time(home.next_task.due_at)}" if home.next_task else ""),
-        "store": f"{one_line(home.store.name, None)}: {home.store.messages:,} messages, {home.store.prompts:,} prompts, "
-        f"{count_of(home.store.facts, 'facts')}, {count_of(home.store.episodes, 'episodes')}",
+        "store": f"{one_line(store.name, None)}: {store.messages:,} messages, {store.prompts:,} prompts, "
+        f"{count_of(store.facts, 'facts')}, {count_of(store.episodes, 'episodes')}",
     }
     for name, said in lines.items():
         print_line(f"{name + ':':8} {said}")
