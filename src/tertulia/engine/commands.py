@@ -115,7 +115,7 @@ class Commands:
 
     def stop_for(self, place: Place, author: Author | None) -> None:
         """Stop the answer of a place in the background, if an author may, or somebody unknown; return at once."""
-        self._background.start(self._stop_for(place, author))
+        self._background.start(self.stop_answers(place, author, before=self._now()))
 
     @property
     def busy(self) -> bool:
@@ -290,33 +290,25 @@ class Commands:
         place, author = command.message.place, command.message.author
         if not await self._store.runs.unfinished(place) and self._answered(place) is None:
             return reply_with(lines.nothing_to_stop)
-        return reply_with(lines.stopped if await self._stop_for(place, author) else lines.only_asker)
+        is_stopped = await self.stop_answers(place, author, before=self._now())
+        return reply_with(lines.stopped if is_stopped else lines.only_asker)
 
-    async def stop_answers(self, place: Place, *, before: datetime) -> bool:
-        """Stop the answers of a place that had begun before a moment; return whether there were any."""
-        runs = [run for run in await self._store.runs.unfinished(place) if run.began_at <= before]
-        is_open, is_gathered = any(run.status == "open" for run in runs), not runs and self._answered(place)
-        if is_open or is_gathered:
-            self._stop(place)
-        await retry_forever(
-            partial(self._store.outbox.drop_answers, [run.id for run in runs], why=STOPPED), sleep=self._sleep
-        )
-        return bool(runs or is_gathered)
+    async def stop_answers(self, place: Place, author: Author | None = None, *, before: datetime) -> bool:
+        """Stop the answers of a place that had begun before a moment, each if an author may; return whether one was.
 
-    async def _stop_for(self, place: Place, author: Author | None) -> bool:
-        """Stop the run of a place and drop the answers that wait there, each if an author may; return whether one was.
-
-        An administrator may, and so may somebody unknown, for whom the platform vouches. Others may if they asked.
+        Replies that wait to be sent are dropped. An administrator may stop all, and so may nobody in particular;
+        others, what they asked for.
         """
+        gathered = self._answered(place)  # its run may not be stored yet; read before anything that comes later
         may_all = author is None or place.kind == "direct" or await self._identity.is_administrator(place, author)
 
         def may_stop(asked: Message | None) -> bool:
             return may_all or (asked is not None and author is not None and asked.author.id == author.id)
 
-        runs, answered = await self._store.runs.unfinished(place), self._answered(place)
+        runs = [run for run in await self._store.runs.unfinished(place) if run.began_at <= before]
         theirs = [run for run in runs if may_stop(await self._store.log.get(place, run.target))]
         opened = [run for run in runs if run.status == "open"]
-        may_stop_run = all(run in theirs for run in opened) if opened else may_stop(answered)
+        may_stop_run = all(run in theirs for run in opened) if opened else gathered is not None and may_stop(gathered)
         if may_stop_run:
             self._stop(place)
         drop = partial(self._store.outbox.drop_answers, [run.id for run in theirs], why=STOPPED)

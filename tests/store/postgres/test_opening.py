@@ -13,7 +13,6 @@ from tertulia.store.postgres.opening import ServerStore
     [
         ("postgresql://bot:secret@localhost:15432/tertulia?sslmode=require", "tertulia/localhost-15432/tertulia"),
         ("postgresql:///bot?host=/run/postgresql", "tertulia/localhost/bot"),
-        ("postgresql://localhost/../../bot", "tertulia/localhost/..-..-bot"),
     ],
 )
 def test_files_are_in_a_folder_named_after_host_and_database_which_a_log_shows(url: str, path: str) -> None:

@@ -22,7 +22,7 @@ class ServerStore:
     def __init__(self, url: str) -> None:
         self.name = masked(url)
         host, _, database = self.name.removeprefix("postgresql://").replace(":", "-").partition("/")
-        self.files = str(user_data_path("tertulia") / host / database.replace("/", "-"))
+        self.files = str(user_data_path("tertulia") / host / database)
         self._url = url
         self._token = token_hex(16)  # of this bot
 
