@@ -304,3 +304,13 @@ UNSAYABLE = {
 @pytest.mark.parametrize("value", UNSAYABLE.values(), ids=UNSAYABLE)
 def test_results_that_no_json_can_say_are_counted_too(value: Any) -> None:
     assert part_tokens(ToolResult(name="find", value=value)) > 7
+
+
+def test_a_turn_that_grew_counts_as_one_that_is_new() -> None:
+    start = user("Who?", "The train leaves at a quarter to nine.")
+    grown = user(*start.parts, "О котрій?", "x" * 300)
+
+    known = grown_tokens(grown, start)
+
+    assert known == turn_tokens(start)
+    assert turn_tokens(grown) == turn_tokens(user(*grown.parts))

@@ -179,6 +179,13 @@ def turn_tokens(turn: Turn, counter: Counter = ESTIMATOR) -> int:
     return cached(turn, _KEY, _of_turn) if tokens is None else tokens
 
 
+def grown_tokens(turn: Turn, start: Turn) -> int:
+    """Return the tokens of *start*, with whose parts *turn* begins; cache those of *turn*, counting only the rest."""
+    known, rest = turn_tokens(start), turn.parts[len(start.parts) :]
+    cached(turn, _KEY, lambda _: known + sum(map(part_tokens, cut_results(rest))))
+    return known
+
+
 def message_tokens(message: Message, counter: Counter = ESTIMATOR) -> int:
     """Return the tokens of a message without its header; cached like a turn's."""
     if counter is not ESTIMATOR:

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from tertulia.jsonio import dumps
 from tertulia.models.base import Usage
 from tertulia.models.calls import PromptSize
-from tertulia.parts import Part, Text
-from tertulia.tokens import ESTIMATOR, layer_tokens, part_tokens, tool_tokens, turn_tokens
+from tertulia.parts import Text
+from tertulia.tokens import ESTIMATOR, grown_tokens, layer_tokens, part_tokens, tool_tokens, turn_tokens
 from tertulia.turns import Layer, Prompt, ToolSpec, Turn
 from tertulia.value_cache import cached
 
@@ -169,18 +169,20 @@ def _common_prefix(old: Turn | str | tuple[ToolSpec, ...], new: Turn | str | tup
         case str(), str():
             return _common_words(old, new)
         case Turn(), Turn() if old.role == new.role:
-            return _common_parts(old.parts, new.parts)
+            return _common_parts(old, new)
     return 0
 
 
-def _common_parts(old: tuple[Part, ...], new: tuple[Part, ...]) -> int:
-    tokens = 0
-    for one, other in zip(old, new, strict=False):
-        if one != other:
-            if isinstance(one, Text) and isinstance(other, Text):
-                tokens += _common_words(one.text, other.text)
-            return tokens
-        tokens += part_tokens(one)
+def _common_parts(old: Turn, new: Turn) -> int:
+    pairs = zip(old.parts, new.parts, strict=False)
+    shared = next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(old.parts), len(new.parts)))
+    if shared == len(old.parts):
+        return grown_tokens(new, old)
+    tokens = sum(map(part_tokens, old.parts[:shared]))
+    if shared < len(new.parts):
+        one, other = old.parts[shared], new.parts[shared]
+        if isinstance(one, Text) and isinstance(other, Text):
+            tokens += _common_words(one.text, other.text)
     return tokens
 
 

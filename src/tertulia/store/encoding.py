@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from datetime import date, datetime
+from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin
 
@@ -84,6 +85,9 @@ class Columns(Generic[S]):
         pairs = [(name, column or name) for name, _, column in (one.partition("=") for one in fields.split())]
         self._kind = kind
         self._codecs: list[_Codec] = [(name, column, *_codec(types[name])) for name, column in pairs]
+        self._encoders = [(column, encode) for _, column, encode, _ in self._codecs]
+        names = [name for name, _ in pairs]
+        self._values = attrgetter(*names) if len(names) > 1 else lambda value: (getattr(value, names[0]),)
         self.names = [column for _, column in pairs]
 
     def __str__(self) -> str:
@@ -96,8 +100,8 @@ class Columns(Generic[S]):
     def encode(self, value: S) -> dict[str, Any]:
         """Return the values of the columns, by their names."""
         return {
-            column: given if (given := getattr(value, name)) is None or encode is None else encode(given)
-            for name, column, encode, _ in self._codecs
+            column: given if given is None or encode is None else encode(given)
+            for (column, encode), given in zip(self._encoders, self._values(value), strict=True)
         }
 
     def decode(self, values: Iterable[Any], **fields: Any) -> S:

@@ -1,6 +1,5 @@
 """Connections to SQLite: pragmas, translated errors, integrity checks, copies."""
 
-import json
 import os
 import re
 import sqlite3
@@ -14,6 +13,7 @@ from tertulia.errors import InvalidValue, StoreBroken, StoreBusy, StoreFull, Sto
 from tertulia.files import create_atomically
 from tertulia.messages import Place
 from tertulia.store.database import DECODE_ERRORS, Connection, Failure, Fault, Row, RowCache, one_line, translate
+from tertulia.store.encoding import dumps
 
 DatabaseError = sqlite3.Error
 
@@ -146,7 +146,7 @@ def _translate_statement(statement: str, values: dict[str, Any]) -> tuple[str, d
     found = {name: list(values[name]) for name in lists}
     if all(len(some) == 1 for some in found.values()):  # to read JSON takes longer than to find one row
         return single, values | {name: one for name, (one,) in found.items()}
-    return text, values | {name: json.dumps(some) for name, some in found.items()}
+    return text, values | {name: dumps(some) for name, some in found.items()}
 
 
 Database = SqliteDatabase
