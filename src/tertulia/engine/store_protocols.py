@@ -217,6 +217,10 @@ class EventStore(Protocol):
         """Return the cursor of the newest event."""
         ...
 
+    async def cursor(self, place: Place, number: int) -> str | None:
+        """Return the cursor of an event by its number in its place; None if it is not stored any more."""
+        ...
+
 
 class RunStore(JournalStore, Protocol):
     """Runs: begin, resume, end, and the journal between."""
