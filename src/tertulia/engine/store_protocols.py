@@ -28,7 +28,7 @@ from tertulia.tasks.task import REPEATABLE, Policy, Task, cancels_sends
 from tertulia.turns import Prompt, Turn
 
 if TYPE_CHECKING:
-    from tertulia.engine.inspection import InspectionStore
+    from tertulia.engine.inspection import InspectionStore, StoreState
 
 SettingValue = Mapping[str, str | int | float]  # fields of the persona or of the limits
 SendStatus = Literal[
@@ -501,6 +501,10 @@ class StoreProtocol(Protocol):
     def rate_limits(self) -> RateLimitStore: ...
     @property
     def stop_requests(self) -> StopRequests: ...
+
+    async def state(self) -> "StoreState":
+        """Return what the store is called, how large it is, and whether a bot has it."""
+        ...
 
     async def count_rows(self) -> dict[str, int]: ...
 

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 from tertulia.platforms.web.endpoints import Endpoint
 from tertulia.platforms.web.guard import Guard
+from tertulia.platforms.web.inspector_api import inspector_endpoints
 from tertulia.platforms.web.operating_api import operating_endpoints
 from tertulia.platforms.web.page_address import PageAddress
 from tertulia.platforms.web.page_app import make_app
@@ -16,7 +17,7 @@ from tertulia.platforms.web.tokens import TokenFile
 
 def endpoints_of(site: Site, sessions: Sessions, address: PageAddress) -> tuple[Endpoint, ...]:
     """Return all endpoints of a page."""
-    table = (*session_endpoints(site, sessions, address),)
+    table = (*session_endpoints(site, sessions, address), *inspector_endpoints(site))
     return (*table, *operating_endpoints(site, address, table))
 
 
