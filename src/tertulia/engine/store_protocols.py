@@ -13,6 +13,7 @@ from tertulia.engine.limits import UsageStore
 from tertulia.engine.orders import OrderStore
 from tertulia.engine.places import Ownership, StopRequests
 from tertulia.engine.rate_limit import RateLimitStore
+from tertulia.engine.rooms import RoomStore
 from tertulia.errors import InvalidValue, TertuliaError
 from tertulia.events import DurableEvent
 from tertulia.media.descriptions import DescriptionStore
@@ -494,6 +495,8 @@ class StoreProtocol(Protocol):
     def usage(self) -> UsageStore: ...
     @property
     def inspection(self) -> "InspectionStore": ...
+    @property
+    def rooms(self) -> RoomStore: ...
     @property
     def model_caches(self) -> CacheStore: ...
     @property

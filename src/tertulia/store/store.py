@@ -40,6 +40,7 @@ from tertulia.store.owner_settings import SqlOwnerSettings
 from tertulia.store.places import SqlPlaceSettings
 from tertulia.store.process_state import LocalOwnership, LocalRateLimits, LocalStopRequests
 from tertulia.store.prompts import SqlPrompts
+from tertulia.store.rooms import SqlRooms
 from tertulia.store.runs import SqlRuns
 from tertulia.store.search_index import SqlIndexWriter
 from tertulia.store.sqlite import connection
@@ -82,6 +83,7 @@ class Store(CheckedCalls):
         self.owner_settings = SqlOwnerSettings(self.writer, self.reader)
         self.facts = facts = SqlFacts(self.writer, self.reader, rules, graph)
         self.orders = SqlOrders(self.writer, self.reader, facts, rules, graph)
+        self.rooms = SqlRooms(self.writer, self.reader)
         self.proposals = SqlProposals(self.writer, self.reader)
         self.cursors = SqlCursors(self.writer, self.reader)
         self.episodes = SqlEpisodes(self.writer, self.reader)
