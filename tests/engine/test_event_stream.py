@@ -40,7 +40,7 @@ from tertulia.events import (
     ToolStarted,
     Waiting,
 )
-from tertulia.messages import Reply
+from tertulia.messages import Place, Reply
 from tertulia.models import Scripted
 from tertulia.models.base import Response
 from tertulia.parts import Media, Part, Text, ToolCall
@@ -432,6 +432,9 @@ class OpaqueEvents:
 
     async def last(self) -> str:
         return "x"
+
+    async def cursor(self, place: Place, number: int) -> str | None:
+        return None
 
     async def read(self, *, after: str, **_: Any) -> list[DurableEvent]:
         if after:

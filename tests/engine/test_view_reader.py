@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tertulia.decisions import Decision
 from tertulia.engine.view import View, ViewChange, named, reduce, whole
-from tertulia.engine.view_reader import ViewReader
+from tertulia.engine.view_reader import ViewReader, change_since
 from tertulia.errors import CallerMustAct
 from tertulia.formats.imported import ImportedMessage
 from tertulia.memory.values import Fact, Subject
@@ -193,6 +193,21 @@ class Follower:
         self.view = await self._reader.read()
 
 
+class Returning:
+    """Somebody who comes back with the number of the last event that they have seen, and gets what changed since."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._reader = ViewReader(store, GROUP, most=MOST)
+        self._number = 0
+        self.changes: list[ViewChange] = []
+
+    async def come_back(self) -> None:
+        view = await self._reader.read()
+        self.changes.append(await change_since(self._reader, self._store.events, view, self._number))
+        self._number = view.event
+
+
 def as_it_stands(view: View) -> View:
     """Return a view without its cursor: that of a view which was read is of an event of any place."""
     return replace(view, cursor="")
@@ -204,6 +219,7 @@ async def test_a_view_that_is_reduced_event_by_event_is_the_view_as_it_is_read(
 ) -> None:
     async with Store.open(":memory:") as store:
         history, always, sometimes, late = History(store), Follower(store), Follower(store), Follower(store)
+        returning = Returning(store)
         for number, (what, which) in enumerate(steps):
             await history.happen(what, which)
             stands = as_it_stands(await ViewReader(store, GROUP, most=MOST).read())
@@ -213,11 +229,13 @@ async def test_a_view_that_is_reduced_event_by_event_is_the_view_as_it_is_read(
                 await sometimes.follow()
                 assert as_it_stands(sometimes.view) == stands
                 await late.begin()
+                await returning.come_back()
         await late.follow()
+        await returning.come_back()
         await sometimes.follow()
 
         assert as_it_stands(sometimes.view) == as_it_stands(late.view) == as_it_stands(always.view)
-        assert _shown_by(always.changes) == _shown_by([whole(always.view)])
+        assert _shown_by(always.changes) == _shown_by([whole(always.view)]) == _shown_by(returning.changes)
         assert (
             max(map(len, (always.view.messages, always.view.runs, always.view.deliveries, always.view.facts))) <= MOST
         )

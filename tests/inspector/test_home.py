@@ -17,7 +17,7 @@ async def test_home_counts_what_happened_today() -> None:
         item = await doubt(store)
         task = a_task(due_at=NOW + timedelta(days=1))
         await store.tasks.add([task])
-        found = await home(store, now=NOW, cap=Cap(money=2.0), name="bot.db", size=10)
+        found = await home(store, now=NOW, cap=Cap(money=2.0))
         tomorrow = await home(store, now=NOW + timedelta(days=1))
 
     assert (found.agent, found.runs_done, found.runs_failed, found.replies_sent) == ("Gryag", 2, 1, 3)
@@ -27,13 +27,13 @@ async def test_home_counts_what_happened_today() -> None:
     assert [(one.model, one.spent.calls, one.failed) for one in found.models] == [(MODEL, 9, 6)]
     assert found.models[0].why.startswith("Overloaded: Gemini is busy (503)")
     assert [(one.name, one.places) for one in found.platforms] == [("recorded", 1)]
-    assert found.store == StoreHealth(name="bot.db", size=10, messages=7, prompts=4)
+    assert found.store == StoreHealth(name=":memory:", messages=7, prompts=4)
     assert [one.run.status for one in found.runs] == ["failed", "done", "done"]
     assert found.median_seconds
     assert (tomorrow.runs_done, tomorrow.today.calls, tomorrow.median_seconds) == (0, 0, None)
 
 
 async def test_home_of_an_empty_store(store: Store) -> None:
-    found = await home(store, now=NOW, running=False)
+    found = await home(store, now=NOW)
 
-    assert (found.agent, found.running, found.places, found.models, found.platforms) == ("", False, (), (), ())
+    assert (found.agent, found.running, found.places, found.models, found.platforms) == ("", True, (), (), ())

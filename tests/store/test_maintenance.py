@@ -26,6 +26,7 @@ from tertulia.run.chat_values import HistoryEntry, OpenExchange
 from tertulia.store import Store
 from tertulia.store.maintenance import NOT_EXPORTED
 from tertulia.store.transfer import tables
+from tertulia.testing.store_room_contract import a_guest, a_room
 from tertulia.turns import model
 
 
@@ -52,6 +53,8 @@ async def fill(store: Store) -> None:
     limit = {"messages": 3, "seconds": 60.0}
     await store.owner_settings.put(OwnerSetting(name="limit", value=limit, replaced=limit, at=NOON))
     await store.orders.add(Order(id="order-1", kind="drop reply", subject="o1", who="owner", at=NOON))
+    await store.rooms.add(a_room(), key="k")
+    await store.rooms.join(a_guest(), key="k", cookie="c")
     await remember(store)
     await store.descriptions.describe("p1", "a cat", by="m", at=NOON)
     await _add_files(store)

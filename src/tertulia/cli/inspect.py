@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tertulia.cli.options import DB, existing_store, find_place, open_beside
+from tertulia.cli.options import DB, find_place, open_beside
 from tertulia.cli.output import (
     author_label,
     count_of,
@@ -102,7 +102,7 @@ async def _read(
     now = datetime.now(UTC)
     async with open_beside(db) as store:
         if what is None:
-            return await home.home(store, now=now, name=_name(db)), None, None
+            return await home.home(store, now=now), None, None
         if what and await store.prompts.runs(what) and not await _is_place(store, what):
             return None, None, await runs.run(store, what)
         place = await find_place(store, what)
@@ -119,12 +119,6 @@ async def _is_place(store: "Store", what: str) -> bool:
     except InvalidValue:
         return False
     return True
-
-
-def _name(db: "str | None") -> str:
-    from tertulia.store_url import masked
-
-    return masked(existing_store(db))
 
 
 def _print_home(home: "Home") -> None:

@@ -42,6 +42,7 @@ async def _serve(path: str | None, port: int | None) -> None:
         site = Site(
             store=store,
             now=lambda: datetime.now(UTC),
+            daily=file.config.limits.total,
             agent=file.config.persona.name,
             language=file.config.behavior.language,
         )

@@ -103,7 +103,7 @@ def make_parts(
             refusal_line=partial(_refusal_line, translator),
         ),
         events=EventStream(store.events),
-        spend_tracker=SpendTracker(store.usage, limits, prices=behavior.prices, now=clock.now),
+        spend_tracker=SpendTracker(store.usage, limits, rooms=store.rooms, prices=behavior.prices, now=clock.now),
         task_handlers=handlers,
         kinds=block_kinds(handlers, behavior),
         decoder=decoder,

@@ -196,6 +196,14 @@ class DaySummary(Struct, frozen=True, kw_only=True):
     indexed: int  # messages
 
 
+class StoreState(Struct, frozen=True, kw_only=True):
+    """A store as it is now."""
+
+    name: str  # its file or its URL, without a password
+    size: int | None  # bytes, without the files of media; None: it is in memory
+    is_held: bool | None  # whether a bot has it; None: nobody can know
+
+
 class UpdateCount(Struct, frozen=True, kw_only=True):
     """The updates of a platform since the beginning of a day."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from tertulia.engine.limits import Cap, CurrentLimits, Limits, UsageStore
+from tertulia.engine.rooms import RoomStore
 from tertulia.errors import InvalidValue, SpendCapReached, TertuliaError
 from tertulia.memory.embeddings import Embedder
 from tertulia.messages import Author, Message, Place
@@ -26,9 +27,16 @@ class SpendTracker:
     """Counts model calls, and says whether a cap is reached and who got the notice about it."""
 
     def __init__(
-        self, usages: UsageStore, limits: CurrentLimits, *, prices: Prices = PRICES, now: Callable[[], datetime]
+        self,
+        usages: UsageStore,
+        limits: CurrentLimits,
+        *,
+        rooms: RoomStore | None = None,
+        prices: Prices = PRICES,
+        now: Callable[[], datetime],
     ) -> None:
         self._usages = usages
+        self._rooms = rooms
         self._limits = limits
         self._prices = prices
         self.now = now
@@ -45,6 +53,9 @@ class SpendTracker:
     async def is_reached(self, place: Place, author: Author | None) -> bool:
         """Return whether a cap for *place*, *author* (if any) or the total is reached."""
         caps, day = self._limits.value, self._day()
+        room = await self._rooms.cap(place) if self._rooms else Cap()
+        if room != Cap() and room.is_reached(await self._usages.spent(day, place=place)):
+            return True
         if not caps.has_caps:
             return False
         if caps.total != Cap() and caps.total.is_reached(await self._usages.spent(day)):

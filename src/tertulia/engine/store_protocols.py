@@ -13,6 +13,7 @@ from tertulia.engine.limits import UsageStore
 from tertulia.engine.orders import OrderStore
 from tertulia.engine.places import Ownership, StopRequests
 from tertulia.engine.rate_limit import RateLimitStore
+from tertulia.engine.rooms import RoomStore
 from tertulia.errors import InvalidValue, TertuliaError
 from tertulia.events import DurableEvent
 from tertulia.media.descriptions import DescriptionStore
@@ -27,7 +28,7 @@ from tertulia.tasks.task import REPEATABLE, Policy, Task, cancels_sends
 from tertulia.turns import Prompt, Turn
 
 if TYPE_CHECKING:
-    from tertulia.engine.inspection import InspectionStore
+    from tertulia.engine.inspection import InspectionStore, StoreState
 
 SettingValue = Mapping[str, str | int | float]  # fields of the persona or of the limits
 SendStatus = Literal[
@@ -215,6 +216,10 @@ class EventStore(Protocol):
 
     async def last(self) -> str:
         """Return the cursor of the newest event."""
+        ...
+
+    async def cursor(self, place: Place, number: int) -> str | None:
+        """Return the cursor of an event by its number in its place; None if it is not stored any more."""
         ...
 
 
@@ -491,6 +496,8 @@ class StoreProtocol(Protocol):
     @property
     def inspection(self) -> "InspectionStore": ...
     @property
+    def rooms(self) -> RoomStore: ...
+    @property
     def model_caches(self) -> CacheStore: ...
     @property
     def ownership(self) -> Ownership: ...
@@ -498,6 +505,10 @@ class StoreProtocol(Protocol):
     def rate_limits(self) -> RateLimitStore: ...
     @property
     def stop_requests(self) -> StopRequests: ...
+
+    async def state(self) -> "StoreState":
+        """Return what the store is called, how large it is, and whether a bot has it."""
+        ...
 
     async def count_rows(self) -> dict[str, int]: ...
 

@@ -17,6 +17,7 @@ of a change, `inspector/views` says. What streams is not stored: readers in the 
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from itertools import chain
 from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
@@ -172,6 +173,18 @@ def named(event: Event) -> Named | None:
             return EVERYTHING
         case _:
             return None
+
+
+def named_by(events: Iterable[Event]) -> Named:
+    """Return what events name together."""
+    found = [one for one in map(named, events) if one]
+    return Named(
+        messages=tuple(dict.fromkeys(chain.from_iterable(one.messages for one in found))),
+        runs=tuple(dict.fromkeys(chain.from_iterable(one.runs for one in found))),
+        replies=tuple(dict.fromkeys(chain.from_iterable(one.replies for one in found))),
+        facts=any(one.facts for one in found),
+        everything=any(one.everything for one in found),
+    )
 
 
 def reduce(view: View, event: Event, stored: ViewChange | None = None) -> ViewUpdate:

@@ -18,6 +18,7 @@ from tertulia.engine.view import (
     ViewMessage,
     ViewUpdate,
     named,
+    named_by,
     nothing,
     put,
     reduce,
@@ -31,6 +32,7 @@ from tertulia.run.cleaner import clean
 from tertulia.run.journal import RunProgress
 from tertulia.turns import Turn
 
+MOST_MISSED = 1_000  # events of a reader who comes back
 POLL_INTERVAL = 0.5  # seconds between two looks for new events
 
 EventsAfter = Callable[[str], AsyncIterator[Event]]  # the events of a place after a cursor
@@ -60,6 +62,25 @@ async def view_updates(
         update = reduce(view, event, stored)
         view = update.view
         yield update
+
+
+async def change_since(reader: "ViewReader", events: EventStore, view: View, number: int) -> ViewChange:
+    """Return what changed after an event of the place until *view*; all of that where the event is long ago."""
+    if number == view.event:
+        return nothing(view)
+    cursor = await events.cursor(view.place, number) if number < view.event else None
+    missed: list[Event] = []
+    while cursor is not None and number + len(missed) < view.event:
+        found = await events.read(after=cursor, place=view.place)
+        if not found or len(missed) > MOST_MISSED:
+            cursor = None
+            break
+        missed += found[: view.event - number - len(missed)]
+        cursor = found[-1].cursor
+    names = named_by(missed)
+    if cursor is None or names.everything:
+        return whole(view)
+    return replace(await reader.load(names), event=view.event)
 
 
 async def polled_events(

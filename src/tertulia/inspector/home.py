@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from statistics import median
 
-from tertulia.engine.inspection import CallSum, CallTime, DaySummary, Spent
+from tertulia.engine.inspection import CallSum, CallTime, DaySummary, Spent, StoreState
 from tertulia.engine.limits import Cap
 from tertulia.engine.store_protocols import StoreProtocol
 from tertulia.inspector.places import midnight, place_key, place_rows
@@ -17,18 +17,10 @@ TASKS = 8  # of the next
 _MEASURED = 400  # calls whose times are read
 
 
-async def home(
-    store: StoreProtocol,
-    *,
-    now: datetime,
-    running: bool | None = None,
-    cap: Cap | None = None,
-    name: str = "",
-    size: int | None = None,
-) -> Home:
-    """Return the state of a bot; *cap* is on all that it may spend in a day, *name* and *size* are of its store."""
+async def home(store: StoreProtocol, *, now: datetime, cap: Cap | None = None) -> Home:
+    """Return the state of a bot; *cap* is on all that it may spend in a day."""
     inspection, today = store.inspection, midnight(now)
-    day, sums = await inspection.day(today.date()), await inspection.call_sums(today)
+    state, day, sums = await store.state(), await inspection.day(today.date()), await inspection.call_sums(today)
     blocked = await inspection.blocked()
     places = place_rows(await inspection.places(), sums, blocked)
     doubtful = await store.outbox.listed("doubtful")
@@ -37,7 +29,7 @@ async def home(
     return Home(
         now=now,
         agent=day.agent.name if day.agent else "",
-        running=running,
+        running=state.is_held,
         today=spent,
         hours=_hours(sums, now.hour + 1),
         cap=cap,
@@ -53,7 +45,7 @@ async def home(
         runs=run_rows(await inspection.runs(most=RUNS), blocked),
         models=_models(sums, await inspection.call_times(most=_MEASURED)),
         platforms=_platforms(day, places),
-        store=_store_health(day, name, size),
+        store=_store_health(day, state),
         tasks=tuple(tasks),
     )
 
@@ -108,10 +100,10 @@ def _platforms(day: DaySummary, places: Iterable[PlaceRow]) -> tuple[PlatformHea
     return tuple(found)
 
 
-def _store_health(day: DaySummary, name: str, size: int | None) -> StoreHealth:
+def _store_health(day: DaySummary, state: StoreState) -> StoreHealth:
     return StoreHealth(
-        name=name,
-        size=size,
+        name=state.name,
+        size=state.size,
         messages=day.messages,
         prompts=day.prompts,
         facts=day.facts,

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from tertulia.context.values import LeftOut
+from tertulia.engine.limits import Cap
 from tertulia.engine.store_protocols import SettingValue
 from tertulia.errors import InvalidValue, StoreBroken
 from tertulia.messages import Author, Message, Place, Quote, Reply
@@ -67,6 +68,7 @@ EXCHANGE = JsonType[OpenExchange](OpenExchange)
 FINGERPRINT = JsonType[CacheFingerprint](CacheFingerprint)
 LEFT_OUT = JsonType[tuple[LeftOut, ...]](tuple[LeftOut, ...])
 SETTING_VALUE = JsonType[SettingValue](SettingValue)
+CAP = JsonType[Cap](Cap)
 ANY = JsonType[Any](Any)
 _SETTINGS = JsonType[Settings](Settings)
 

@@ -78,6 +78,16 @@ class SqlEvents(Repository):
         newest = database.one("SELECT max(id) FROM place_events")
         return str(newest[0] or 0 if newest else 0)
 
+    @reading
+    def cursor(self, database: Database, place: Place, number: int) -> str | None:
+        """Return the cursor of an event by its number; the newest are found at once."""
+        row = database.one(
+            "SELECT id FROM place_events WHERE place = :place AND number = :number ORDER BY id DESC LIMIT 1",
+            place=find_place(database, place),
+            number=number,
+        )
+        return str(row[0]) if row else None
+
 
 def add(
     database: Database, *events: DurableEvent, at: datetime | None = None, counted: tuple[int, int] | None = None

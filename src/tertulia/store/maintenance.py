@@ -16,6 +16,7 @@ from tertulia.store.database import DECODE_ERRORS, Connection, Database, Row
 from tertulia.store.encoding import (
     ANY,
     CALL,
+    CAP,
     FINGERPRINT,
     LAYER,
     LEFT_OUT,
@@ -75,8 +76,13 @@ _JSON: Mapping[str, Mapping[str, JsonType[Any] | None]] = {
     "commands": {"message": None},
     "place_aliases": {"place_key": None},
     "place_events": {"body": None},
+    "rooms": {"cap": CAP},
 }
-_SECRET = {"places": ("delimiter",)}  # who knows it can write what looks like our own markup
+_SECRET = {  # who knows a delimiter can write what looks like our own markup
+    "places": ("delimiter",),
+    "rooms": ("key_digest",),
+    "room_guests": ("cookie_digest",),
+}
 _PAGE = 200
 _Names = list[tuple[str, str | None]]  # platform and name
 

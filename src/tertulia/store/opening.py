@@ -46,6 +46,14 @@ class Driver(Protocol):
         """Connect to write where a bot may write too."""
         ...
 
+    def is_held(self, database: Any) -> bool | None:
+        """Return whether a bot has the store now; None where nobody can know."""
+        ...
+
+    def size(self, database: Any) -> int | None:
+        """Return the bytes of the store without its files of media; None where it has no file."""
+        ...
+
 
 class Opened(NamedTuple):
     """A store that is open: its connections and media, and what keeps others away until it is closed."""

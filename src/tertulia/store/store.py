@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
+from tertulia.engine.inspection import StoreState
 from tertulia.errors import StoreBusy
 from tertulia.memory import rules
 from tertulia.memory.forget import Forgotten, Plan
@@ -39,6 +40,7 @@ from tertulia.store.owner_settings import SqlOwnerSettings
 from tertulia.store.places import SqlPlaceSettings
 from tertulia.store.process_state import LocalOwnership, LocalRateLimits, LocalStopRequests
 from tertulia.store.prompts import SqlPrompts
+from tertulia.store.rooms import SqlRooms
 from tertulia.store.runs import SqlRuns
 from tertulia.store.search_index import SqlIndexWriter
 from tertulia.store.sqlite import connection
@@ -81,6 +83,7 @@ class Store(CheckedCalls):
         self.owner_settings = SqlOwnerSettings(self.writer, self.reader)
         self.facts = facts = SqlFacts(self.writer, self.reader, rules, graph)
         self.orders = SqlOrders(self.writer, self.reader, facts, rules, graph)
+        self.rooms = SqlRooms(self.writer, self.reader)
         self.proposals = SqlProposals(self.writer, self.reader)
         self.cursors = SqlCursors(self.writer, self.reader)
         self.episodes = SqlEpisodes(self.writer, self.reader)
@@ -119,6 +122,15 @@ class Store(CheckedCalls):
     async def check(self) -> list[str]:
         """Check the store and its files of media; return the faults."""
         return await self.reader.run(lambda database: maintenance.check(database, graph)) or await self.media.check()
+
+    async def state(self) -> StoreState:
+        """Return what the store is called, how large it is, and whether a bot has it."""
+        driver = self._driver
+
+        def read(database: Any) -> StoreState:
+            return StoreState(name=self.path, size=driver.size(database), is_held=driver.is_held(database))
+
+        return await self.reader.run(read)
 
     async def count_rows(self) -> dict[str, int]:
         """Count the places, messages, runs, replies, tasks and files; deleted messages are not counted."""

@@ -18,6 +18,7 @@ pytest.register_assert_rewrite(
             "store_outbox_contract",
             "store_run_contract",
             "store_order_contract",
+            "store_room_contract",
             "store_inspection_contract",
             "store_memory_contract",
             "store_machine",
@@ -31,6 +32,7 @@ from tertulia.testing.store_machine import MachineContract  # noqa: E402
 from tertulia.testing.store_memory_contract import MemoryContract  # noqa: E402
 from tertulia.testing.store_order_contract import OrderContract  # noqa: E402
 from tertulia.testing.store_outbox_contract import OutboxContract  # noqa: E402
+from tertulia.testing.store_room_contract import RoomContract  # noqa: E402
 from tertulia.testing.store_run_contract import RunContract  # noqa: E402
 from tertulia.testing.store_world import Opened  # noqa: E402
 
@@ -42,6 +44,7 @@ class StoreContract(
     OutboxContract,
     RunContract,
     OrderContract,
+    RoomContract,
     MemoryContract,
     InspectionContract,
     MachineContract,

@@ -31,6 +31,10 @@ async def test_a_second_bot_is_refused_in_one_line_and_readers_are_not(url: str,
             assert await beside.reader.run(count) == 0
             await first.writer.run(write)
             assert await beside.reader.run(count) == 1
+            state = await beside.state()
+            assert (state.is_held, (state.size or 0) > 0) == (True, True)
+            await first.close()
+            assert (await beside.state()).is_held is False
 
     async with Store.open(url, media_folder=tmp_path / "media"):
         pass  # the first let go

@@ -179,3 +179,21 @@ async def test_a_forked_child_is_another_process_and_holds_nothing(tmp_path: Pat
     process.stdin.write(b"\n")
     await process.wait()
     assert os.listdir(tmp_path) == ["s.db"]
+
+
+async def test_who_looks_on_sees_whether_a_bot_has_the_store(tmp_path: Path) -> None:
+    path = tmp_path / "bot.db"
+    async with Store.open(path) as bot:
+        own = await bot.state()
+        async with Store.open(path, beside=True) as beside:
+            running = await beside.state()
+            await bot.close()
+            ended = await beside.state()
+            async with Store.open(path):
+                again = await beside.state()
+
+    assert [one.is_held for one in (own, running, ended, again)] == [True, True, False, True]
+    assert {one.name for one in (own, running, ended, again)} == {str(path)}
+    assert own.size == running.size
+    assert ended.size is not None
+    assert ended.size >= path.stat().st_size > 0

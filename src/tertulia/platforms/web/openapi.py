@@ -10,7 +10,7 @@ from tertulia.platforms.web.endpoints import JSON, Endpoint
 from tertulia.platforms.web.roles import EVERYBODY
 
 REF = "#/components/schemas/{name}"
-_IN_PATH = re.compile(r"{(\w+)}")
+_IN_PATH = re.compile(r"{(\w+)(?::\w+)?}")  # a name, and how the router reads it
 _ERROR = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
 
 
@@ -21,7 +21,9 @@ def openapi_document(endpoints: Sequence[Endpoint], *, version: str, path: str) 
     by_type = dict(zip(types, schemas, strict=True))
     paths: dict[str, Any] = {}
     for endpoint in endpoints:
-        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, by_type)
+        paths.setdefault(_IN_PATH.sub(r"{\1}", endpoint.path), {})[endpoint.method.lower()] = _operation(
+            endpoint, by_type
+        )
     return {
         "openapi": "3.1.0",
         "info": {"title": "Tertulia", "version": version},

@@ -1,29 +1,30 @@
 """The table of the page: all its endpoints, and the application that answers them."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 
 from tertulia.platforms.web.endpoints import Endpoint
+from tertulia.platforms.web.event_api import Streams, event_endpoints
 from tertulia.platforms.web.guard import Guard
+from tertulia.platforms.web.inspector_api import inspector_endpoints
 from tertulia.platforms.web.operating_api import operating_endpoints
 from tertulia.platforms.web.page_address import PageAddress
 from tertulia.platforms.web.page_app import make_app
 from tertulia.platforms.web.session_api import session_endpoints
 from tertulia.platforms.web.sessions import Sessions
 from tertulia.platforms.web.site import Site
-from tertulia.platforms.web.tokens import TokenFile
 
 
-def endpoints_of(site: Site, sessions: Sessions, address: PageAddress) -> tuple[Endpoint, ...]:
+def endpoints_of(site: Site, sessions: Sessions, streams: Streams, address: PageAddress) -> tuple[Endpoint, ...]:
     """Return all endpoints of a page."""
-    table = (*session_endpoints(site, sessions, address),)
+    table = (
+        *session_endpoints(site, sessions, address),
+        *inspector_endpoints(site),
+        *event_endpoints(site, streams),
+    )
     return (*table, *operating_endpoints(site, address, table))
 
 
-@asynccontextmanager
-async def page_of(
-    site: Site, tokens: TokenFile, address: PageAddress, *, clock: Callable[[], float]
-) -> AsyncIterator[Guard]:
-    """Yield the application of a site."""
-    sessions = Sessions(tokens, clock)
-    yield make_app(endpoints_of(site, sessions, address), sessions, address)
+def page_of(site: Site, sessions: Sessions, address: PageAddress) -> tuple[Guard, Callable[[], None]]:
+    """Return the application of a site, and what ends its streams."""
+    streams = Streams()
+    return make_app(endpoints_of(site, sessions, streams, address), sessions, address), streams.end

@@ -47,7 +47,7 @@ def make_app(endpoints: Iterable[Endpoint], sessions: Sessions, address: PageAdd
         return HTMLResponse(shell, headers={"cache-control": SHELL})
 
     async def nowhere(request: Request) -> Response:
-        return _error(NOWHERE)
+        return refuse(NOWHERE)
 
     table = [
         *(
@@ -78,22 +78,25 @@ def _methods(endpoints: Mapping[str, Endpoint]) -> list[str]:
 def _answering(endpoints: Mapping[str, Endpoint], sessions: Sessions, address: PageAddress) -> Callable[[Request], Any]:
     """Return what answers the requests for one path."""
 
+    def may_ask(endpoint: Endpoint, request: Request) -> bool:
+        return refusal(endpoint.roles, access_of(request, sessions, address)) is None
+
     async def answer(request: Request) -> Response:
         endpoint = endpoints["GET" if request.method in READS else request.method]
         access = access_of(request, sessions, address)
         if refused := refusal(endpoint.roles, access):
-            return _error(refused)
+            return refuse(refused)
         try:
-            return await _respond(endpoint, access, request)
+            return await _respond(endpoint, access, request, is_allowed=lambda: may_ask(endpoint, request))
         except InvalidValue as error:
-            return _error(Refusal(status=404 if endpoint.method == "GET" else 409, why=str(error)))
+            return refuse(Refusal(status=404 if endpoint.method == "GET" else 409, why=str(error)))
         except (StoreTrouble, OperatorMustAct) as error:
-            return _error(Refusal(status=503, why=str(error)))
+            return refuse(Refusal(status=503, why=str(error)))
         except ClientDisconnect:
-            return _error(NOWHERE)
+            return refuse(NOWHERE)
         except Exception as error:  # noqa: BLE001 (a bug of ours: the others are answered on)
             log.error("%s %s failed: %s", endpoint.method, endpoint.path, log_text(error))
-            return _error(FAILED)
+            return refuse(FAILED)
 
     return answer
 
@@ -107,22 +110,25 @@ def access_of(request: Request, sessions: Sessions, address: PageAddress) -> Acc
     return sessions.access(cookie) if cookie else None
 
 
-async def _respond(endpoint: Endpoint, access: Access | None, request: Request) -> Response:
+async def _respond(
+    endpoint: Endpoint, access: Access | None, request: Request, *, is_allowed: Callable[[], bool]
+) -> Response:
     body = None
     try:
         arguments = msgspec.convert({**request.query_params, **request.path_params}, endpoint.arguments, strict=False)
         if endpoint.body:
             if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
-                return _error(NO_BODY)
+                return refuse(NO_BODY)
             if (data := await _read(request)) is None:
-                return _error(TOO_LARGE)
+                return refuse(TOO_LARGE)
             body = msgspec.json.decode(data, type=endpoint.body)
     except (ValueError, RecursionError) as error:  # msgspec's errors are
-        return _error(Refusal(status=400, why=str(error) or "the request cannot be read"))
-    value = await endpoint.handle(Asked(access=access, arguments=arguments, body=body, http=request))
+        return refuse(Refusal(status=400, why=str(error) or "the request cannot be read"))
+    asked = Asked(access=access, arguments=arguments, body=body, http=request, is_allowed=is_allowed)
+    value = await endpoint.handle(asked)
     if isinstance(value, Response):
         return value
-    return Response(_encode(value), status_code=endpoint.status, media_type=endpoint.media_type)
+    return Response(encode(value), status_code=endpoint.status, media_type=endpoint.media_type)
 
 
 async def _read(request: Request) -> bytes | None:
@@ -135,7 +141,8 @@ async def _read(request: Request) -> bytes | None:
     return data
 
 
-def _encode(value: Any) -> bytes:
+def encode(value: Any) -> bytes:
+    """Return a value as JSON; a text as it is."""
     if isinstance(value, str):
         return value.encode(errors="replace")
     try:
@@ -144,5 +151,6 @@ def _encode(value: Any) -> bytes:
         return dumps(msgspec.to_builtins(value))
 
 
-def _error(refused: Refusal) -> Response:
+def refuse(refused: Refusal) -> Response:
+    """Return the response that says why not."""
     return Response(dumps({"error": refused.why}), status_code=refused.status, media_type=JSON)

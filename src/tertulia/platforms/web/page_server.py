@@ -14,6 +14,7 @@ from tertulia.errors import InvalidValue, NotInstalled
 from tertulia.platforms.http_listener import listening, serving
 from tertulia.platforms.web.page_address import page_address
 from tertulia.platforms.web.roles import Role
+from tertulia.platforms.web.sessions import Sessions
 from tertulia.platforms.web.site import Site
 from tertulia.platforms.web.tokens import TokenFile, token_path
 
@@ -50,19 +51,20 @@ async def serve_page(site: Site, config: WebConfig, *, store: str, folder: Path 
     tokens.open()
     with listening(address.host, address.port, "the page") as listener:
         address = replace(address, port=listener.getsockname()[1])
-        async with (
-            page_of(site, tokens, address, clock=time.monotonic) as app,
-            serving(
-                app,
-                listener,
-                connections=MAX_CONNECTIONS,
-                head_deadline=HEAD_DEADLINE,
-                grace=GRACE,
-                **(tls if address.tls else {}),
-            ),
+        app, end_streams = page_of(site, Sessions(tokens, time.monotonic), address)
+        async with serving(
+            app,
+            listener,
+            connections=MAX_CONNECTIONS,
+            head_deadline=HEAD_DEADLINE,
+            grace=GRACE,
+            **(tls if address.tls else {}),
         ):
             links = {role: f"{address.url}/#token={token}" for role, token in tokens.tokens.items()}
-            yield Page(url=address.url, port=address.port, links=links, token_file=tokens.path)
+            try:
+                yield Page(url=address.url, port=address.port, links=links, token_file=tokens.path)
+            finally:
+                end_streams()
 
 
 def _require_pair(certificate: str, key: str) -> None:

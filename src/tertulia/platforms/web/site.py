@@ -6,6 +6,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from tertulia.engine.engine import Engine
+from tertulia.engine.limits import Cap
 from tertulia.engine.store_protocols import StoreProtocol
 
 
@@ -15,5 +16,11 @@ class Site(Struct, frozen=True, kw_only=True):
     store: StoreProtocol
     now: Callable[[], datetime]
     engine: Engine | None = None  # None: a bot may be running in another process
+    daily: Cap | None = None  # of the config; an engine knows its own
     agent: str = ""  # its name, as far as it is known here
     language: str = "en"  # of the bot's own lines, which the page takes too
+
+    @property
+    def cap(self) -> Cap | None:
+        """The cap on all that the bot may spend in a day, as far as it is known."""
+        return self.engine.limits.total if self.engine else self.daily

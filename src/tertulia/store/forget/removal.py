@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.context.values import LeftOut
+from tertulia.engine.rooms import PLATFORM
 from tertulia.memory.forget import Key, Plan
 from tertulia.memory.values import FactRules
 from tertulia.messages import Author, Message, Quote, Reply
@@ -116,11 +117,17 @@ def _remove_sources(database: Database, keys: Sequence[Key], work: Work) -> None
     retraction.remove_sources(database, messages, work.rules)
 
 
+# The next message of a room would bring the title back.
+_EMPTY_ROOM_TITLES = """UPDATE rooms SET title = '' WHERE room_id IN (
+    SELECT p.place_id FROM titles t JOIN places p ON p.id = t.place WHERE t.id IN (:rows) AND p.platform = :web)"""
+
+
 def _empty_titles(database: Database, keys: Sequence[Key], work: Work) -> None:
     """Remove titles from the rows that others refer to; the next message of the place brings the current one."""
     for row, body in database.all("SELECT id, body FROM titles WHERE id IN (:rows)", rows=_ids(keys)):
         bare = msgspec.to_builtins(replace(PLACE.loads(body), title="")) | {"removed_title": row}  # rows are unique
         database.run("UPDATE titles SET title = '', body = :body WHERE id = :row", body=dumps(bare), row=row)
+    database.run(_EMPTY_ROOM_TITLES, rows=_ids(keys), web=PLATFORM)
 
 
 def _without_title(value: Any) -> Any:
@@ -357,6 +364,7 @@ OWN = {
     "cap_notices": Section("cap_notices", "place day", key="day place author", by="author = :author"),
     "usage": Section("usage", "day place model calls input cached output thought money", _detach_usage, by=_THEIRS),
     "reactions": Section("reactions", "place message_id emojis at", by=_BY_NAME),
+    "rooms": Section("room_guests", "name joined_at", by="author = :author"),
     "commands": Section("commands", "place command argument message", by=_BY_NAME),
     "places": Section(remove=_SHOWN),  # `remove_place_part` removes them
     "chats": Section("chats", "name exchange", key="name"),
@@ -473,5 +481,6 @@ _REMOVE_PERSON = (
     "DELETE FROM blocked_authors WHERE author = :author",
     "DELETE FROM fact_exclusions WHERE about = :author",
     "DELETE FROM cap_notices WHERE author = :author",
+    "DELETE FROM room_guests WHERE author = :author",
     "DELETE FROM authors WHERE id = :author",
 )

@@ -236,6 +236,27 @@ CONVERSATIONS = (
     "CREATE INDEX orders_waiting ON orders (id) WHERE status = 'waiting'",
     "CREATE INDEX orders_by_place ON orders (place) WHERE place IS NOT NULL",
     "CREATE INDEX orders_by_title ON orders (title) WHERE title IS NOT NULL",
+    f"""CREATE TABLE rooms (  -- places of the page that people enter by a link
+        id {SEQUENCE},
+        room_id TEXT NOT NULL UNIQUE,  -- of the place
+        title TEXT NOT NULL,
+        people INTEGER NOT NULL,  -- at most
+        made_at TEXT NOT NULL,
+        ends_at TEXT NOT NULL,
+        revoked_at TEXT,
+        cap TEXT NOT NULL,  -- on the spend of a day, as JSON
+        key_digest TEXT NOT NULL  -- of the link
+    )""",
+    f"""CREATE TABLE room_guests (
+        id {SEQUENCE},
+        room INTEGER NOT NULL REFERENCES rooms (id) ON DELETE CASCADE,
+        author INTEGER NOT NULL REFERENCES authors (id),
+        name TEXT NOT NULL,
+        joined_at TEXT NOT NULL,
+        cookie_digest TEXT NOT NULL UNIQUE,
+        UNIQUE (room, author)
+    )""",
+    "CREATE INDEX room_guests_by_author ON room_guests (author)",
 )
 
 RUNS = (

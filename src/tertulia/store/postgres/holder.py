@@ -35,6 +35,12 @@ _END_SESSIONS = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE application_name = :application AND usename = current_user AND pid <> pg_backend_pid()"""
 
 
+def is_held(database: PostgresDatabase) -> bool:
+    """Return whether a bot has the store and lives."""
+    row = database.one(_HOLDER)
+    return row is not None and row[-1] <= LEASE
+
+
 class Holder:
     """Has the store for one bot until `release`."""
 

@@ -10,7 +10,7 @@ from psycopg import Error
 from tertulia.errors import StoreBroken, StoreBusy, StoreRefused, StoreTooNew
 from tertulia.store.migrations import migrate
 from tertulia.store.postgres.connection import PostgresDatabase, translate_without_password
-from tertulia.store.postgres.holder import Holder
+from tertulia.store.postgres.holder import Holder, is_held
 from tertulia.store_url import masked
 
 
@@ -52,3 +52,10 @@ class ServerStore:
 
     def connect_beside(self) -> PostgresDatabase:
         return PostgresDatabase(self._url)
+
+    def is_held(self, database: PostgresDatabase) -> bool | None:
+        return is_held(database)
+
+    def size(self, database: PostgresDatabase) -> int | None:
+        ((size,),) = database.all("SELECT pg_database_size(current_database())")
+        return int(size)

@@ -21,6 +21,7 @@ from tertulia.files import AlreadyLocked, FileLock, is_at
 if sys.platform != "win32":
     import fcntl
 
+_LOCK = "hhqqi4x"  # struct flock: kind, whence, start, length, process
 _BYTE = 1 << 62  # of the database: beyond its end, and beyond what SQLite locks (0x40000000 to 0x400001ff)
 
 _guard = Guard()
@@ -49,6 +50,30 @@ class FileUse:
             del _users[self._key]
             for file in _spare.pop(self._key, ()):
                 os.close(file)
+
+
+class LockWatch:
+    """Sees whether a process has locked an existing database, until `release`; create it before SQLite opens it."""
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_RDONLY)
+        self._use = FileUse(os.fstat(self._file))
+
+    @property
+    def is_held(self) -> bool | None:
+        """Whether it is locked now; None where the system does not say."""
+        if sys.platform != "linux":
+            return None
+        asked = struct.pack(_LOCK, fcntl.F_WRLCK, os.SEEK_SET, _BYTE, 1, 0)
+        try:
+            kind, *_ = struct.unpack(_LOCK, fcntl.fcntl(self._file, fcntl.F_OFD_GETLK, asked))
+        except OSError:  # the file system has no such locks
+            return None
+        return bool(kind != fcntl.F_UNLCK)
+
+    def release(self) -> None:
+        """Watch no more, after SQLite has closed the database."""
+        _release(self._use, self._file)
 
 
 class Lock:
@@ -125,7 +150,7 @@ def _lock_byte(file: int, *, free: bool = False) -> None:
         return
     kind = fcntl.F_UNLCK if free else fcntl.F_WRLCK
     try:
-        fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", kind, os.SEEK_SET, _BYTE, 1, 0))
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack(_LOCK, kind, os.SEEK_SET, _BYTE, 1, 0))
     except OSError as error:
         if error.errno in (errno.EAGAIN, errno.EACCES):
             raise  # else the file system has no such locks

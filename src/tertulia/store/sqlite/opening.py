@@ -7,7 +7,7 @@ from tertulia.errors import StoreRefused
 from tertulia.store.migrations import refuse_newer
 from tertulia.store.sqlite import connection
 from tertulia.store.sqlite.connection import MEMORY, SqliteDatabase, translate_errors
-from tertulia.store.sqlite.lock import FileUse, Lock
+from tertulia.store.sqlite.lock import Lock, LockWatch
 from tertulia.store.sqlite.migrating import migrate_file
 
 
@@ -18,6 +18,7 @@ class FileStore:
         self.in_memory = path == MEMORY
         self.name = self.files = path if self.in_memory else os.path.realpath(path)
         self._given = path
+        self._watch: LockWatch | None = None
 
     def translating(self) -> AbstractContextManager[None]:
         return translate_errors(f"the store {self._given}")
@@ -37,7 +38,8 @@ class FileStore:
         with self.translating():
             if os.path.isdir(path):
                 raise StoreRefused("it is a folder")
-            undo.callback(FileUse(os.stat(self.name)).release)
+            self._watch = LockWatch(self.name)
+            undo.callback(self._watch.release)
 
     def connect(self, *, durable: bool) -> SqliteDatabase:
         return connection.connect(self.name, durable=durable)
@@ -55,3 +57,12 @@ class FileStore:
             return connection.connect_beside(self.name)
         except connection.DatabaseError:
             return connection.connect_read_only_beside(self.name)  # a write then raises
+
+    def is_held(self, database: SqliteDatabase) -> bool | None:
+        return self._watch.is_held if self._watch else True
+
+    def size(self, database: SqliteDatabase) -> int | None:
+        if self.in_memory:
+            return None
+        files = (f"{self.name}{suffix}" for suffix in ("", "-wal"))
+        return sum(os.path.getsize(file) for file in files if os.path.exists(file))

@@ -1,0 +1,182 @@
+"""The stream of a place: how its conversation changes, by the numbers of its events, and the text that streams.
+
+A change has the number of its event as its id. Who comes back with the last id that it has seen, in `Last-Event-ID` or
+as `after`, gets what has changed since in one change, else everything; then each change as it happens. Text that
+streams has no id, since it is stored nowhere: `live` is a text as it stands, a `delta` is a piece more of it.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from functools import partial
+from typing import Any, TypeVar
+
+from msgspec import Struct
+from starlette.responses import Response, StreamingResponse
+
+from tertulia.engine.view import LiveAnswer, View, ViewUpdate, whole
+from tertulia.engine.view_reader import ViewReader, change_since, polled_events, view_updates
+from tertulia.errors import StoreBroken, StoreTrouble
+from tertulia.events import Delta
+from tertulia.inspector.places import find_place
+from tertulia.inspector.views import shown_change
+from tertulia.messages import Place
+from tertulia.parts import Text
+from tertulia.platforms.web.endpoints import EVENTS, MAX_NUMBER, Asked, Endpoint, Id, Number
+from tertulia.platforms.web.page_app import encode, refuse
+from tertulia.platforms.web.roles import Refusal
+from tertulia.platforms.web.site import Site
+
+T = TypeVar("T")
+
+MOST = 100  # streams of one page
+TICK = 0.5  # seconds between two looks whether who listens still may
+KEEP_ALIVE = 15.0  # seconds of silence, after which proxies might close a stream
+RETRY = b"retry: 1000\n\n"  # milliseconds after which a browser comes back
+ALIVE = b":\n\n"
+
+TOO_MANY = Refusal(status=503, why=f"{MOST} streams are open, which is all that the page has")
+
+
+class Followed(Struct, frozen=True, kw_only=True):
+    place: Id
+    after: Number | None = None  # the number of the last event that was seen; `Last-Event-ID` goes before it
+
+
+class LiveText(Struct, frozen=True, kw_only=True):
+    """The text of an answer that streams, or a piece more of it."""
+
+    run_id: str
+    text: str
+
+
+class Streams:
+    """The streams that are open."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.is_ending = False
+
+    def end(self) -> None:
+        """Let all of them end, since the page does."""
+        self.is_ending = True
+
+
+def event_endpoints(site: Site, streams: Streams) -> tuple[Endpoint, ...]:
+    """Return the endpoint of the stream of a place."""
+
+    async def follow(asked: Asked) -> Response:
+        place = await find_place(site.store, asked.arguments.place)
+        if streams.count >= MOST:
+            return refuse(TOO_MANY)
+        after = _number(asked.http.headers.get("last-event-id", ""))
+        headers = {"x-accel-buffering": "no"}  # nginx would gather the events
+        if asked.http.method == "HEAD":
+            return Response(media_type=EVENTS, headers=headers)
+        events = _stream(site, place, asked, streams, after=asked.arguments.after if after is None else after)
+        return StreamingResponse(events, media_type=EVENTS, headers=headers)
+
+    return (
+        Endpoint(
+            path="/api/places/{place}/events",
+            summary="What changes in a place, as server-sent events: change, live and delta",
+            handle=follow,
+            arguments=Followed,
+            media_type=EVENTS,
+        ),
+    )
+
+
+async def _stream(
+    site: Site, place: Place, asked: Asked, streams: Streams, *, after: int | None
+) -> AsyncGenerator[bytes, None]:
+    """Yield the stream of a place until who asked may not see it any more."""
+    streams.count += 1
+    silent = 0.0
+    try:
+        yield RETRY
+        async with aclosing(ticking(_place_events(site, place, after), TICK)) as events:
+            async for event in events:
+                if streams.is_ending or not asked.is_allowed():
+                    return
+                silent = 0.0 if event else silent + TICK
+                if event:
+                    yield event
+                elif silent >= KEEP_ALIVE:
+                    silent = 0.0
+                    yield ALIVE
+    finally:
+        streams.count -= 1
+
+
+async def _place_events(site: Site, place: Place, after: int | None) -> AsyncGenerator[bytes, None]:
+    """Yield what has changed in a place after an event, then each change and the text that streams."""
+    store, engine = site.store, site.engine
+    reader = ViewReader(store, place)
+    with suppress(StoreTrouble, StoreBroken):  # the stream ends; who comes back is told why
+        view = await reader.read()
+        first = whole(view) if after is None else await change_since(reader, store.events, view, after)
+        if not first.is_empty:
+            yield _sent("change", await shown_change(store, place, first), first.event)
+        updates = (
+            engine.view(place, after=view)
+            if engine
+            else view_updates(reader, partial(polled_events, store.events, place), after=view)
+        )
+        async for update in updates:
+            if not update.change.is_empty:
+                yield _sent("change", await shown_change(store, place, update.change), update.change.event)
+            elif update.view.event != view.event:
+                yield f"id: {update.view.event}\n\n".encode()  # of no event: a browser takes the id alone
+            for kind, live in live_texts(view, update):
+                yield _sent(kind, live)
+            view = update.view
+
+
+def live_texts(before: View, update: ViewUpdate) -> list[tuple[str, LiveText]]:
+    """Return what an update adds to the texts that stream, or the texts that it changes otherwise."""
+    known = {one.run_id: one for one in before.live}
+    return [_live_text(known.get(one.run_id), one, update.event) for one in update.view.live if _is_new(known, one)]
+
+
+def _is_new(known: dict[str, LiveAnswer], live: LiveAnswer) -> bool:
+    return known.get(live.run_id) != live
+
+
+def _live_text(before: LiveAnswer | None, live: LiveAnswer, event: Any) -> tuple[str, LiveText]:
+    if before and before.text and isinstance(event, Delta) and isinstance(event.part, Text):
+        return "delta", LiveText(run_id=live.run_id, text=event.part.text)
+    return "live", LiveText(run_id=live.run_id, text=live.whole)
+
+
+def _sent(kind: str, value: Struct, number: int | None = None) -> bytes:
+    """Return an event as it goes over the wire: JSON has no line breaks of its own."""
+    numbered = "" if number is None else f"id: {number}\n"
+    return f"{numbered}event: {kind}\ndata: ".encode() + encode(value) + b"\n\n"
+
+
+def _number(given: str) -> int | None:
+    return int(given) if given.isascii() and given.isdecimal() and len(given) <= len(str(MAX_NUMBER)) else None
+
+
+async def ticking(items: AsyncGenerator[T, None], seconds: float) -> AsyncGenerator[T | None, None]:
+    """Yield items as they come, and None whenever none came for so many seconds."""
+    coming: asyncio.Future[T] | None = None
+    try:
+        while True:
+            coming = coming or asyncio.ensure_future(anext(items))
+            await asyncio.wait([coming], timeout=seconds)
+            if not coming.done():
+                yield None
+                continue
+            done, coming = coming, None
+            try:
+                item = done.result()
+            except StopAsyncIteration:
+                return
+            yield item
+    finally:
+        if coming:
+            coming.cancel()
+            await asyncio.wait([coming])
+        await items.aclose()
