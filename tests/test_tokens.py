@@ -12,6 +12,7 @@ from tertulia.tokens import (
     ESTIMATOR,
     Counter,
     Estimator,
+    grown_tokens,
     layer_tokens,
     message_tokens,
     part_tokens,
