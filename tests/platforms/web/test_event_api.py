@@ -13,7 +13,7 @@ import pytest
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked, until
 from engine.test_event_stream import Slow
 from platforms.web.pages import NOW, SAME_ORIGIN, Served, a_page
-from platforms.web.streams import Sent, listening, shown_by
+from platforms.web.streams import Sent, Stream, listening, shown_by
 from tertulia.config import WebConfig
 from tertulia.decisions import Decision
 from tertulia.engine.engine import Engine
@@ -22,9 +22,8 @@ from tertulia.engine.view_reader import ViewReader
 from tertulia.inspector.places import place_key
 from tertulia.inspector.views import shown_change
 from tertulia.models.scripted import Scripted
-from tertulia.platforms.web import event_api
 from tertulia.platforms.web.page_server import serve_page
-from tertulia.platforms.web.site import Site
+from tertulia.platforms.web.site import Site, StreamLimits
 from tertulia.store import Store
 
 PLACE = place_key(DIRECT)
@@ -32,12 +31,17 @@ EVENTS = f"/api/places/{PLACE}/events"
 
 
 @asynccontextmanager
-async def a_bot(folder: Path, model: Scripted) -> AsyncIterator[tuple[Served, Engine]]:
+async def a_bot(
+    folder: Path, model: Scripted, *, streams: StreamLimits | None = None
+) -> AsyncIterator[tuple[Served, Engine]]:
     """The page of a bot that has received a message and answered nothing yet."""
     async with Store.open(folder / "bot.db") as store:
         await store.inbox.receive(said("before", 0), at=NOW)
         await store.inbox.skip(DIRECT, {"0": Decision(reason="not addressed")}, at=NOW)
-        async with engine_with(model, store=store) as engine, a_page(folder, store=store, engine=engine) as served:
+        async with (
+            engine_with(model, store=store) as engine,
+            a_page(folder, store=store, engine=engine, streams=streams) as served,
+        ):
             await served.log_in()
             yield served, engine
 
@@ -159,27 +163,26 @@ async def test_streams_end_before_the_page_does(tmp_path: Path) -> None:
         await listened.__aexit__(None, None, None)
 
 
+async def was_kept_alive(stream: Stream) -> bool:
+    return stream.comments > 0
+
+
 async def opens(served: Served) -> bool:
     return (await served.client.head(EVENTS)).status_code == 200
 
 
-async def test_a_silent_stream_is_kept_alive_and_there_are_only_so_many(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(event_api, "TICK", 0.01)
-    monkeypatch.setattr(event_api, "KEEP_ALIVE", 0.02)
-    monkeypatch.setattr(event_api, "MOST", 1)
-    async with a_bot(tmp_path, Scripted("Hello.")) as (served, engine):
+async def test_a_silent_stream_is_kept_alive_and_there_are_only_so_many(tmp_path: Path) -> None:
+    limits = StreamLimits(most=1, tick=0.01, keep_alive=0.02)
+    async with a_bot(tmp_path, Scripted("Hello."), streams=limits) as (served, engine):
         async with listening(served, EVENTS) as stream:
             await stream.next()
             refused = await served.client.get(EVENTS)
-            await asyncio.sleep(0.2)
+            coming = asyncio.ensure_future(stream.next())
+            await until(lambda: was_kept_alive(stream))
             await engine.receive(said("hi", 1, author=ALICE))
-            await stream.next()
-            comments = stream.comments
+            await coming
         await until(lambda: opens(served))
         again = await served.client.head(EVENTS)
 
-    assert comments > 0
     assert (refused.status_code, list(refused.json())) == (503, ["error"])
     assert again.headers["content-type"].startswith("text/event-stream")

@@ -29,13 +29,8 @@ from tertulia.platforms.web.site import Site
 
 T = TypeVar("T")
 
-MOST = 100  # streams of one page
-TICK = 0.5  # seconds between two looks whether who listens still may
-KEEP_ALIVE = 15.0  # seconds of silence, after which proxies might close a stream
 RETRY = b"retry: 1000\n\n"  # milliseconds after which a browser comes back
 ALIVE = b":\n\n"
-
-TOO_MANY = Refusal(status=503, why=f"{MOST} streams are open, which is all that the page has")
 
 
 class Followed(Struct, frozen=True, kw_only=True):
@@ -67,8 +62,8 @@ def event_endpoints(site: Site, streams: Streams) -> tuple[Endpoint, ...]:
 
     async def follow(asked: Asked) -> Response:
         place = await find_place(site.store, asked.arguments.place)
-        if streams.count >= MOST:
-            return refuse(TOO_MANY)
+        if streams.count >= site.streams.most:
+            return refuse(Refusal(status=503, why=f"{streams.count} streams are open, which is all that the page has"))
         after = _number(asked.http.headers.get("last-event-id", ""))
         headers = {"x-accel-buffering": "no"}  # nginx would gather the events
         if asked.http.method == "HEAD":
@@ -92,17 +87,17 @@ async def _stream(
 ) -> AsyncGenerator[bytes, None]:
     """Yield the stream of a place until who asked may not see it any more."""
     streams.count += 1
-    silent = 0.0
+    silent, tick = 0.0, site.streams.tick
     try:
         yield RETRY
-        async with aclosing(ticking(_place_events(site, place, after), TICK)) as events:
+        async with aclosing(ticking(_place_events(site, place, after), tick)) as events:
             async for event in events:
                 if streams.is_ending or not asked.is_allowed():
                     return
-                silent = 0.0 if event else silent + TICK
+                silent = 0.0 if event else silent + tick
                 if event:
                     yield event
-                elif silent >= KEEP_ALIVE:
+                elif silent >= site.streams.keep_alive:
                     silent = 0.0
                     yield ALIVE
     finally:

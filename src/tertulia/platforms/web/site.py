@@ -10,6 +10,14 @@ from tertulia.engine.limits import Cap
 from tertulia.engine.store_protocols import StoreProtocol
 
 
+class StreamLimits(Struct, frozen=True, kw_only=True):
+    """How many streams one page has, and how often each looks about."""
+
+    most: int = 100
+    tick: float = 0.5  # seconds between two looks whether who listens still may
+    keep_alive: float = 15.0  # seconds of silence, after which proxies might close a stream
+
+
 class Site(Struct, frozen=True, kw_only=True):
     """A store, and in the bot's own process its engine."""
 
@@ -19,6 +27,7 @@ class Site(Struct, frozen=True, kw_only=True):
     daily: Cap | None = None  # of the config; an engine knows its own
     agent: str = ""  # its name, as far as it is known here
     language: str = "en"  # of the bot's own lines, which the page takes too
+    streams: StreamLimits = StreamLimits()
 
     @property
     def cap(self) -> Cap | None:
