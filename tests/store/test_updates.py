@@ -71,12 +71,17 @@ async def test_raw_updates_that_are_too_old_are_removed_by_an_update_once_a_minu
     assert found == [["u0"], ["u0", "u20"], ["u0", "u20", "u59"], ["u59", "u60"]]
 
 
-async def test_updates_that_come_together_are_stored_in_their_order(store: Store) -> None:
+async def test_updates_that_come_together_are_stored_and_told_in_their_order(store: Store) -> None:
     messages = [a_message(str(number), id=str(number)) for number in range(20)]
+    told = []
 
-    await asyncio.gather(*[apply(store, Received(message=one), key=one.id) for one in messages])
+    async def received(message: Message) -> None:
+        await apply(store, Received(message=message), key=message.id)
+        told.append(message.id)
 
-    assert await texts(store) == [str(number) for number in range(20)]
+    await asyncio.gather(*map(received, messages))
+
+    assert await texts(store) == told == [str(number) for number in range(20)]
 
 
 async def test_an_edit_of_an_unknown_message_is_stored_and_waits_if_it_came_in_time(store: Store) -> None:

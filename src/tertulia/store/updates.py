@@ -73,7 +73,7 @@ class SqlUpdates(Repository):
 
         async def write(some: Sequence[Change]) -> bool:
             return await self._writer.run(
-                lambda database: self._apply(database, update, some, now),
+                lambda database: self._apply(database, update, some, now, keep),
                 places=[place for change in some for place in places_of(change)],
             )
 
@@ -85,9 +85,6 @@ class SqlUpdates(Repository):
             return UpdateResult(new=await write(()), refused=str(error))
         if new and any(isinstance(change, PlaceMigrated) for change in changes):
             await self._moved()
-        if self._removed_at is None or abs(now - self._removed_at) >= REMOVAL_INTERVAL:
-            self._removed_at = now
-            await self.remove_old(keep, at=at)
         return UpdateResult(new=new)
 
     @writing
@@ -131,8 +128,13 @@ class SqlUpdates(Repository):
             lambda database: self._end(database, command, replies, tasks), places=[command.message.place]
         )
 
-    def _apply(self, database: Database, update: Mapping[str, Any], changes: Sequence[Change], at: datetime) -> bool:
-        """Store an update and apply its changes; return whether it is new."""
+    def _apply(
+        self, database: Database, update: Mapping[str, Any], changes: Sequence[Change], at: datetime, keep: timedelta
+    ) -> bool:
+        """Store an update and apply its changes; return whether it is new. Now and then remove old ones."""
+        if self._removed_at is None or abs(at - self._removed_at) >= REMOVAL_INTERVAL:
+            self._removed_at = at
+            _remove_old(database, at, keep)
         row = database.insert_new(_INSERT, **update, is_read=int(bool(changes)))
         if row is None and changes:
             row = (database.one(_READ_AGAIN, **update) or (None,))[0]
