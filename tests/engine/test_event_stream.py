@@ -214,11 +214,11 @@ class Slow(Scripted):
         self.half, self.go_on = asyncio.Event(), asyncio.Event()
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
-        yield Text(text="Once upon ")
+        yield Text(text="Once: ")  # a text that ends with a letter may begin the delimiter, and is held back
         self.half.set()
         await self.go_on.wait()
-        yield Text(text="a time.")
-        yield Response(turn=model("Once upon a time."), finish=(await Scripted("x").respond(prompt)).finish)
+        yield Text(text="a cat.")
+        yield Response(turn=model("Once: a cat."), finish=(await Scripted("x").respond(prompt)).finish)
 
 
 async def test_who_comes_later_gets_the_answer_so_far(store: Store) -> None:
@@ -233,10 +233,10 @@ async def test_who_comes_later_gets_the_answer_so_far(store: Store) -> None:
         slow.go_on.set()
         await engine.settled()
 
-    assert _text(await first.ended()) == "Once upon a time."
+    assert _text(await first.ended()) == "Once: a cat."
     seen = await late.ended()
     (so_far,) = [one for one in seen if isinstance(one, AnswerSoFar)]
-    assert so_far.text + _text(seen) == "Once upon a time."
+    assert so_far.text + _text(seen) == "Once: a cat."
 
 
 class Breaking(Scripted):

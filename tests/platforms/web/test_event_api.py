@@ -118,8 +118,8 @@ async def test_text_that_streams_comes_as_it_stands_and_then_piece_by_piece(tmp_
         await engine.settled()
 
     run = begun[0].data["runs"][0]["run"]["id"]
-    assert begun[1] == seen[0] == Sent("live", {"run_id": run, "text": "Once upon"})
-    assert pieces == seen[1:] == [Sent("delta", {"run_id": run, "text": " a time."})]
+    assert begun[1] == seen[0] == Sent("live", {"run_id": run, "text": "Once:"})
+    assert pieces == seen[1:] == [Sent("delta", {"run_id": run, "text": " a cat."})]
 
 
 async def test_a_page_beside_the_bot_tells_what_the_bot_stores(tmp_path: Path) -> None:
