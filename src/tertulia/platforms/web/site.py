@@ -6,6 +6,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from tertulia.engine.engine import Engine
+from tertulia.engine.health import Health
 from tertulia.engine.limits import Cap
 from tertulia.engine.store_protocols import StoreProtocol
 
@@ -28,6 +29,11 @@ class Site(Struct, frozen=True, kw_only=True):
     agent: str = ""  # its name, as far as it is known here
     language: str = "en"  # of the bot's own lines, which the page takes too
     streams: StreamLimits = StreamLimits()
+
+    @property
+    def health(self) -> Health | None:
+        """What the bot's own process knows of its models and platforms."""
+        return self.engine.health if self.engine else None
 
     @property
     def cap(self) -> Cap | None:
