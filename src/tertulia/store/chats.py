@@ -105,7 +105,6 @@ def remove_chat(database: Database, name: str) -> bool:
         removal.remove_place(database, place)
         database.cache.clear()
     drop_caches(database)
-    database.run("DELETE FROM chat_entries WHERE chat = :name", name=name)
     return bool(database.run("DELETE FROM chats WHERE name = :name", name=name))
 
 

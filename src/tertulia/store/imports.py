@@ -255,8 +255,7 @@ def _remove_known(database: Database, place: int, staging: int) -> None:
     known = """SELECT s.id FROM messages s JOIN messages p ON p.place = :place AND p.message_id = s.message_id
         WHERE s.place = :staging"""
     if found := [row for (row,) in database.all(known, place=place, staging=staging)]:
-        for table, column in (("media", "message"), ("reactions", "message"), ("messages", "id")):
-            database.run(f"DELETE FROM {table} WHERE {column} IN (:messages)", messages=found)
+        database.run("DELETE FROM messages WHERE id IN (:found)", found=found)
 
 
 def _new_numbers(database: Database, place: int, staging: int) -> list[dict[str, int]]:

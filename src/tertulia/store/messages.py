@@ -35,7 +35,7 @@ from tertulia.store.message_rows import (
     ChangeKind,
     decode_message,
     decode_messages,
-    insert_change,
+    insert_changes,
 )
 from tertulia.store.threads import ConnectionThread, Repository, reading, writing
 
@@ -298,7 +298,7 @@ def delete(database: Database, place: Place, message_id: str, at: datetime, rule
         then = max(at, before.edited_at or at)
         return edit(database, replace(before, id=message_id, parts=(), edited_at=then), at, rules)
     if not before.deleted:
-        insert_change(database, row_id, "deleted", at, before)
+        insert_changes(database, [row_id], "deleted", at, before)
         database.run("UPDATE messages SET deleted = 1 WHERE id = :message", message=row_id)
         decisions.end_waiting(database, [row_id], "withdrawn", at)
         retraction.retract(database, [row_id], rules)
@@ -358,7 +358,7 @@ def rewrite(
     database: Database, row_id: int, before: Message | None, row: MessageRow, at: datetime | None, kind: ChangeKind
 ) -> None:
     """Replace a stored message, and store what it was as a change."""
-    insert_change(database, row_id, kind, at, before)
+    insert_changes(database, [row_id], kind, at, before)
     content = row.content(database, upsert_place(database, row.message.place), at)
     database.run(_REWRITE, message=row_id, **content)
     insert_media(database, row_id, row.medias)

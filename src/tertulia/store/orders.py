@@ -12,7 +12,7 @@ from tertulia.store import decisions, episodes, facts, outbox, tasks
 from tertulia.store.database import Database, Row
 from tertulia.store.encoding import PLACE, STRINGS, Columns, clean, format_time
 from tertulia.store.facts import SqlFacts
-from tertulia.store.forget.retraction import hide_messages, remove_sources
+from tertulia.store.forget.retraction import hide_stating, remove_sources
 from tertulia.store.identities import find_place, upsert_place, upsert_title
 from tertulia.store.message_rows import FIND_MESSAGE
 from tertulia.store.threads import ConnectionThread, Repository, reading, writing
@@ -134,7 +134,7 @@ def _hide_message(database: Database, order: Order, at: datetime, rules: FactRul
     if hidden:
         raise InvalidValue(f"message {order.subject!r} is hidden already")
     remove_sources(database, [row[0]], rules)
-    hide_messages(database, {row[0]: [text]}, at)
+    hide_stating(database, {row[0]: [text]}, at)
 
 
 def _retry_run(database: Database, run_id: str) -> None:

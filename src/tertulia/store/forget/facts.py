@@ -299,7 +299,7 @@ def _hide(database: Database, sentences: Mapping[int, Sequence[str]], at: dateti
     """Hide messages, and withdraw the runs that knew one of them."""
     windows = database.all(_WINDOWS, messages=list(sentences))
     _withdraw_runs(database, [run for (run,) in windows])
-    retraction.hide_messages(database, sentences, at)
+    retraction.hide_stating(database, sentences, at)
 
 
 class _Run(NamedTuple):
@@ -385,7 +385,7 @@ def _read_open_runs(database: Database, places: Sequence[int]) -> Iterator[OpenR
     shown = database.all(_LAST_LAYERS, runs=list(runs))
     contents = layer_contents(database, {layer for _, layer in shown})
     for run, layer in shown:
-        texts[run].append((contents[layer] or b"").decode())
+        texts[run].append(contents[layer].decode())
     turns = "SELECT run_id, turn FROM records WHERE run_id IN (:runs) ORDER BY id"
     for run, turn in database.all(turns, runs=list(runs)):
         texts[run].append(turn)

@@ -18,7 +18,7 @@ from tertulia.memory.person_words import Vocabulary
 from tertulia.memory.values import FactRules
 from tertulia.store.database import Database
 from tertulia.store.encoding import clean
-from tertulia.store.forget import export, removal
+from tertulia.store.forget import export, removal, retraction
 from tertulia.store.forget.plan import Planner
 from tertulia.store.forget.removal import DERIVED, OWN, Section, Work
 from tertulia.store.media_files import SqlMedia
@@ -94,7 +94,7 @@ class SqlForgets(Repository):
     async def _hide(self, plan: Plan, at: datetime) -> None:
         await self._writer.run(lambda database: removal.withdraw_runs(database, plan))
         for keys in _chunks(plan.rows.get("messages", ()), _HIDDEN_AT_ONCE):
-            await self._writer.run(partial(removal.hide_messages, rows=[row for (row,) in keys], at=at))
+            await self._writer.run(partial(retraction.hide_messages, rows=[row for (row,) in keys], at=at))
 
     async def _apply(self, sections: Mapping[str, Section], plan: Plan, at: datetime) -> None:
         for name, section in sections.items():

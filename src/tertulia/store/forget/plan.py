@@ -307,7 +307,7 @@ class Planner:
         prompts = [prompt for (prompt,) in database.all(_EARLIER_PROMPTS, **values)]
         layers = database.all("SELECT DISTINCT layer FROM prompt_layers WHERE prompt IN (:prompts)", prompts=prompts)
         contents = layer_contents(database, [layer for (layer,) in layers]).values()
-        return texts + [LAYER.loads(content.decode()).instruction for content in contents if content]
+        return texts + [LAYER.loads(content.decode()).instruction for content in contents]
 
     async def _learned(self) -> set[int]:
         """Return the facts that were learned from the person alone, or from forwards of them."""

@@ -25,7 +25,7 @@ from tertulia.store.database import Database, insert_into, insert_row
 from tertulia.store.encoding import LEFT_OUT, MESSAGE, PLACE, QUOTE, REPLY, TASK, JsonType, clean, dumps
 from tertulia.store.forget import retraction
 from tertulia.store.identities import find_place, upsert_name
-from tertulia.store.message_rows import insert_change, insert_changes
+from tertulia.store.message_rows import insert_changes
 from tertulia.store.model_caches import drop_caches
 from tertulia.tasks import graph
 from tertulia.tasks.task import PlanRules, Task
@@ -233,7 +233,7 @@ def _outside(database: Database, rows: Sequence[int], plan: Plan) -> list[int]:
 
 def empty_message(database: Database, row: int, at: datetime, *, with_quote: bool = True) -> None:
     """Empty a message, and its quote; its number and id stay."""
-    insert_change(database, row, "removed", at, None)
+    insert_changes(database, [row], "removed", at)
     for statement in _EMPTY_MESSAGE:
         database.run(statement, row=row)
     if with_quote:
@@ -385,8 +385,7 @@ def remove_place_part(database: Database, place: int, at_once: int = 100) -> boo
     if runs:
         some = [run for (run,) in runs]
         remove_runs(database, some)
-        for table in ("proposals", "runs"):
-            database.run(f"DELETE FROM {table} WHERE run_id IN (:some)", some=some)
+        database.run("DELETE FROM runs WHERE run_id IN (:some)", some=some)
         return False
     for statement in _EMPTY_PLACE:
         database.run(statement, place=place)
@@ -398,9 +397,8 @@ _EMPTY_PLACE = (  # what is left of a place without messages and runs; tables th
     *(
         f"DELETE FROM {table} WHERE place = :place"
         for table in (
-            "outbox tasks fact_sources facts summaries episodes window_pasts reading_cursors reactions "
-            "description_positions search_terms search_vectors search_messages search_stale search_progress "
-            "search_places message_changes message_parts titles"
+            "outbox tasks fact_sources facts summaries episodes reading_cursors description_positions "
+            "search_terms search_vectors search_messages search_stale search_progress search_places titles"
         ).split()
     ),
     "DELETE FROM places WHERE id = :place",
@@ -411,8 +409,6 @@ def _remove_messages(database: Database, place: int, found: Sequence[Sequence[An
     rows, last = [row for row, _ in found], found[-1][1]
     for table in ("search_terms", "search_vectors", "search_messages", "search_stale"):
         database.run(f"DELETE FROM {table} WHERE place = :place AND number <= :last", place=place, last=last)
-    for table in ("turns", "media", "message_changes", "message_parts", "reactions"):
-        database.run(f"DELETE FROM {table} WHERE message IN (:rows)", rows=rows)
     database.run("DELETE FROM messages WHERE id IN (:rows)", rows=rows)
 
 
@@ -441,15 +437,7 @@ def hide_person(database: Database, plan: Plan, at: datetime) -> None:
     database.run(block, author=plan.author, at=utc(at).isoformat())
     newest = """SELECT max(m.id) FROM messages m JOIN names n ON n.id = m.name
         WHERE n.author = :author GROUP BY m.place"""
-    hide_messages(database, [row for (row,) in database.all(newest, author=plan.author)], at)
-
-
-def hide_messages(database: Database, rows: Sequence[Any], at: datetime) -> None:
-    """Hide messages: what was read of them and is not stored yet is refused."""
-    update = "UPDATE messages SET hidden = 1 WHERE id IN (:rows) AND hidden = 0 RETURNING id"
-    hidden = [row for (row,) in database.all(update, rows=rows)]
-    insert_changes(database, hidden, "removed", at)
-    search_index.unindex(database, hidden)
+    retraction.hide_messages(database, [row for (row,) in database.all(newest, author=plan.author)], at)
 
 
 def withdraw_runs(database: Database, plan: Plan) -> None:
@@ -460,11 +448,10 @@ def withdraw_runs(database: Database, plan: Plan) -> None:
 
 
 def remove_person(database: Database, author: int) -> bool:
-    """Remove the names and the row of a person; return False where something written meanwhile names them."""
+    """Remove the row of a person, with their names; return False where something written meanwhile names them."""
     if database.one(_NAMED, author=author):
         return False
-    for statement in _REMOVE_PERSON:
-        database.run(statement, author=author)
+    database.run("DELETE FROM authors WHERE id = :author", author=author)
     return True
 
 
@@ -476,11 +463,3 @@ _NAMED = """SELECT 1 FROM messages m JOIN names n ON n.id = m.name WHERE n.autho
     UNION ALL SELECT 1 FROM messages WHERE reply_author = :author
     UNION ALL SELECT 1 FROM messages WHERE forward_author = :author
     UNION ALL SELECT 1 FROM usage WHERE author = :author LIMIT 1"""
-_REMOVE_PERSON = (
-    "DELETE FROM names WHERE author = :author",
-    "DELETE FROM blocked_authors WHERE author = :author",
-    "DELETE FROM fact_exclusions WHERE about = :author",
-    "DELETE FROM cap_notices WHERE author = :author",
-    "DELETE FROM room_guests WHERE author = :author",
-    "DELETE FROM authors WHERE id = :author",
-)
