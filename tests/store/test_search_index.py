@@ -125,9 +125,7 @@ async def test_of_a_word_that_is_everywhere_the_newest_are_looked_at(store: Stor
     seen = await store.index_reader.view(GROUP, ALICE)
     assert seen is not None
 
-    whole, alike = await SqlIndexReader(store.writer, store.reader, most=3).postings(
-        seen, [("sea", True), ("sea", False)]
-    )
+    whole, alike = await SqlIndexReader(store.access, most=3).postings(seen, [("sea", True), ("sea", False)])
 
     assert [number for _, number, _ in whole] == [5, 4, 3]
     assert [number for _, number, _ in alike] == [7, 6, 5]

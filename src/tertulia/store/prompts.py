@@ -34,7 +34,7 @@ from tertulia.store.encoding import (
     load_settings,
 )
 from tertulia.store.identities import place_key
-from tertulia.store.threads import ConnectionThread, Repository, reading
+from tertulia.store.threads import Access, Repository, reading
 from tertulia.turns import Layer, Prompt
 
 _MAX_DEPTH = 200  # bases in a chain
@@ -96,15 +96,8 @@ class PreparedPrompt(NamedTuple):
 class SqlPrompts(Repository):
     """Implements `run.journal.StoredPrompts`."""
 
-    def __init__(
-        self,
-        writer: ConnectionThread,
-        reader: ConnectionThread,
-        ledger: PromptLedger,
-        *,
-        cache_bytes: int = CACHE_BYTES,
-    ) -> None:
-        super().__init__(writer, reader)
+    def __init__(self, access: Access, ledger: PromptLedger, *, cache_bytes: int = CACHE_BYTES) -> None:
+        super().__init__(access)
         self._ledger = ledger
         self._cache_bytes = cache_bytes
         self._last: OrderedDict[tuple[str, int, str], tuple[int, PreparedLayer]] = OrderedDict()  # by row
