@@ -209,11 +209,6 @@ def join_parts(
     return (*([Text(text=text)] if text else []), *rest)
 
 
-def empty_parts(database: Database, message: int) -> None:
-    """Remove the content of all parts of a message."""
-    database.run("UPDATE message_parts SET content = '[]' WHERE message = :message", message=message)
-
-
 def _place_of_message(database: Database, place: Place, message_id: str) -> int:
     """Return the row of a place, or of its thread that has the message: some services do not name the thread."""
     row = upsert_place(database, place)

@@ -70,7 +70,7 @@ class Store(CheckedCalls):
         self._beside = beside
         self.writer = writer  # runs functions on the connection that writes, for SQL that no member has
         self.reader = reader  # the same on the connection that reads
-        self.access = access = Access(writer, reader, rules, graph, self._clear_caches)
+        access = Access(writer, reader, rules, graph, self._clear_caches)
         cache = LogCache()
         self.log = SqlLog(self.reader, cache)
         self.inbox = SqlInbox(access, cache.identities)

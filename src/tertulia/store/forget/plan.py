@@ -397,11 +397,10 @@ class Planner:
                     found.add(reply_id)
                 if run in showing and has_turns:
                     turns.append((reply_id, row))
-        for reply_id in found:
-            for row, message in rows[reply_id]:
-                self._add("replies", row)
-                if message is not None:
-                    self._sent.add(message)
+        for row, message in (part for reply_id, parts in rows.items() if reply_id in found for part in parts):
+            self._add("replies", row)
+            if message is not None:
+                self._sent.add(message)
         for reply_id, row in turns:
             if reply_id not in found:
                 self._add("turns_of_replies", row)
