@@ -32,7 +32,9 @@ async def test_from_an_answer_one_comes_to_its_request_as_it_went_over_the_wire(
 
         await expect(page.get_by_role("heading", level=1)).to_have_text(QUESTION)
         await expect(page.locator(".text-pane")).to_contain_text(QUESTION)
-        await expect(page.locator(".beside .checks .ok").first).to_contain_text("rebuilt from the store, as it was sent")
+        await expect(page.locator(".beside .checks .ok").first).to_contain_text(
+            "rebuilt from the store, as it was sent"
+        )
         await page.get_by_role("button", name="Wire JSON").click()
         await expect(page.locator(".wire pre.json")).to_contain_text('"systemInstruction"')
         await page.get_by_role("button", name="JSON", exact=True).click()
@@ -52,7 +54,10 @@ async def test_a_prefix_that_was_broken_on_purpose_is_named_where_it_broke_and_i
         changed = strips.filter(has_text="Гряже, що вдягнути у п’ятницю?")
         marks = await strips.locator(".break.bad").all_text_contents()
 
-        assert await changed.locator(".break.bad").text_content() == "broke here, in “instruction”: its instruction changed"
+        assert (
+            await changed.locator(".break.bad").text_content()
+            == "broke here, in “instruction”: its instruction changed"
+        )
         assert marks.count("broke here, in “instruction”: its instruction changed") == 1
         assert await cells(changed) == ["0 %"]
         for strip in (strips.filter(has_text="Gryag, how much did the plumber take for the valve?"), changed):

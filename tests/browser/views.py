@@ -31,7 +31,6 @@ async def all_views(visited: Visit) -> dict[str, str]:
         "person": f"/people/{person}",
         "outbox": "/outbox",
         "tasks": "/tasks",
-        "media": "/media",
         "usage": "/usage",
         "search": "/search?q=valve",
         "nowhere": "/nowhere",

@@ -96,7 +96,7 @@ def noted(tab: Page, url: str) -> list[str]:
 
     def on_console(message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
-            faults.append(f"{message.type}: {message.text}")
+            faults.append(f"{message.type}: {message.text} {message.location.get('url', '')}")
 
     def on_request(request: Request) -> None:
         if not re.match(rf"{re.escape(url)}/|data:|blob:|about:", request.url):
