@@ -153,9 +153,8 @@ class ReadMedia(InMemoryHandles):
         known = await super().handle(sha256, account) or await self._store.handle(sha256, account)
         return None if known is None or {known.name, known.uri} & self._gone else known
 
-    async def add_handle(self, handle: Handle, *, at: datetime) -> None:
+    async def begin_handle(self, handle: Handle, *, at: datetime) -> None:
         self.uploaded.append(handle)
-        await super().add_handle(handle, at=at)
 
     async def drop_handle(self, account: str, name: str) -> bool:
         self._gone.add(name)

@@ -26,6 +26,7 @@ from tertulia.messages import Author, Message, Place
 from tertulia.parts import Media, Text
 from tertulia.run.journal import Journal, Run, SentPrompt
 
+REPLAYED = 40  # runs, where no number is said
 MOST_CALLS = 1_000  # of one run
 _UNKNOWN = Author(id="agent", name="the agent")  # an account that never wrote
 NO_PROMPT = "no model was asked in run {id}"

@@ -5,7 +5,7 @@ There is no platform to send by, tools are answered from the journal, and nothin
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -148,7 +148,7 @@ class Replayer:
         self._attachments = Attachments(self._media, self._decoder, now=spending.now)
         self._asked: dict[str, Model] = {}  # by their accounts, where files may be uploaded
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Delete what was uploaded, and end the processes that decode."""
         await self._attachments.close()
         for handle in self._media.uploaded:
@@ -182,7 +182,7 @@ class Replayer:
         for run_id in run_ids:
             try:
                 past = await self.past(run_id)
-            except InvalidValue as error:
+            except (InvalidValue, PromptRemoved) as error:
                 found = await self._store.inspection.runs(ids=[run_id], most=1)
                 for one in found:
                     run, why = one.run, Answered(error=str(error))
