@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from tertulia.code_location import error_location
 from tertulia.config import (
@@ -29,7 +29,11 @@ from tertulia.engine.background import EngineClock, RealClock, Sleep
 from tertulia.engine.describers import ModelDescriber, by_model
 from tertulia.engine.engine import Engine
 from tertulia.engine.identity import require_usable
+from tertulia.engine.limits import CurrentLimits
 from tertulia.engine.memory import Memory
+from tertulia.engine.owner_settings import in_force
+from tertulia.engine.replay.replayer import Replayer
+from tertulia.engine.spend_caps import SpendTracker
 from tertulia.errors import InvalidValue, KeyRefused, ModelUnknown, StoreRefused, TertuliaError
 from tertulia.logs import log_events
 from tertulia.model_choice import Hints, choose_model, choose_transcriber
@@ -168,6 +172,27 @@ async def open_bot(
             zone=zone,
             clock=clock,
         )
+
+
+async def open_replayer(
+    store: Store, file: ConfigFile, environment: Mapping[str, str] = os.environ, *, zone: str = ""
+) -> Replayer:
+    """Return what replays runs of a store by the options of a config, with what owners changed in them."""
+    config, persona = file.config, persona_of(file.config)
+    settings = await store.owner_settings.listed() if config.behavior.owners else ()
+    values = {one.name: one.value for one in in_force(settings, persona, config.limits)}
+    limits = CurrentLimits(replace(config.limits, **values.get("limit", {})))
+    clock = RealClock()
+    return Replayer(
+        store,
+        SpendTracker(store.usage, limits, rooms=store.rooms, prices=config.behavior.prices, now=clock.now),
+        persona=replace(persona, **values.get("persona", {})),
+        context=config.context,
+        behavior=config.behavior,
+        limits=limits,
+        zone=zone or config.zone or local_zone(environment),
+        sleep=clock.sleep,
+    )
 
 
 @asynccontextmanager

@@ -167,8 +167,8 @@ async def test_a_cap_ends_a_replay_in_one_line(store: Store) -> None:
             await replayed(engine, models=changed)
         with pytest.raises(SpendCapReached):
             await engine.send_past_request(await last_run(store), 0, model=changed)
+        engine.limits = Limits(total=Cap(money=9.0))
         with pytest.raises(InvalidValue, match="money is capped, but mystery has no price"):
-            engine.limits = Limits(total=Cap(money=9.0))
             await replayed(engine, models=Scripted("Three.", name="mystery"))
 
     assert changed.prompts == []
@@ -184,23 +184,26 @@ async def test_a_model_that_fails_is_an_error_of_its_run(store: Store) -> None:
 
 
 async def test_requests_are_checked_against_their_hashes_with_media(store: Store) -> None:
-    async with GeminiSim() as sim, Gemini(MODEL, key=KEY, base_url=sim.url) as model:
-        async with engine_with(model, Photos(), store=store) as engine:
-            shown = replace(in_group("Gryag, look", 1), parts=(Text(text="Gryag, look"), PHOTO_PART))
-            await talked_at_once(engine, shown, in_group("Gryag, and?", 2))
-            runs = await runs_to_replay(store, GROUP, most=9)
-            asked = [request.body for request in sim.requests]
-            async with aclosing(engine.replayer()) as replayer:
-                checks = [one for run in runs for one in await replayer.checks(run)]
-                (first, _) = [one async for one in engine.replay(GROUP)]
-            again = sim.requests[len(asked)].body
-            await stored_rows.on(store, stored_rows.change, "calls", {"run_id": runs[1]}, sha256="0" * 64)
-            async with aclosing(engine.replayer()) as replayer:
-                (wrong,) = await replayer.checks(runs[1])
-            await engine.give_order("forget person", ALICE.id, who="owner", service="recorded")
-            async with aclosing(engine.replayer()) as replayer:
-                (gone,) = await replayer.checks(runs[0])
-            forgotten = [one async for one in engine.replay(GROUP)]
+    async with (
+        GeminiSim() as sim,
+        Gemini(MODEL, key=KEY, base_url=sim.url) as model,
+        engine_with(model, Photos(), store=store) as engine,
+    ):
+        shown = replace(in_group("Gryag, look", 1), parts=(Text(text="Gryag, look"), PHOTO_PART))
+        await talked_at_once(engine, shown, in_group("Gryag, and?", 2))
+        runs = await runs_to_replay(store, GROUP, most=9)
+        asked = [request.body for request in sim.requests]
+        async with aclosing(engine.replayer()) as replayer:
+            checks = [one for run in runs for one in await replayer.checks(run)]
+            (first, _) = [one async for one in engine.replay(GROUP)]
+        again = sim.requests[len(asked)].body
+        await stored_rows.on(store, stored_rows.change, "calls", {"run_id": runs[1]}, sha256="0" * 64)
+        async with aclosing(engine.replayer()) as replayer:
+            (wrong,) = await replayer.checks(runs[1])
+        await engine.give_order("forget person", ALICE.id, who="owner", service="recorded")
+        async with aclosing(engine.replayer()) as replayer:
+            (gone,) = await replayer.checks(runs[0])
+        forgotten = [one async for one in engine.replay(GROUP)]
 
     assert [(one.run, one.step, one.is_same) for one in checks] == [(run, 0, True) for run in runs]
     assert "inlineData" in json.dumps(again)

@@ -5,7 +5,7 @@ There is no platform to send by, tools are answered from the journal, and nothin
 """
 
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -135,7 +135,7 @@ class Replayer:
     ) -> None:
         self._store = store
         self._spending = spending
-        self._persona = persona  # that the bot has now
+        self.persona = persona  # that the bot has now
         self._context = context
         self._behavior = behavior
         self._limits = limits
@@ -177,7 +177,7 @@ class Replayer:
             run=run_id, step=step, attempt=stored.call.attempt, is_same=rebuilt.is_same, why=rebuilt.why
         )
 
-    async def replay_runs(self, run_ids: Iterable[str], bot: ChangedBot) -> AsyncIterator[ReplayedRun]:
+    async def replay_runs(self, run_ids: Iterable[str], bot: ChangedBot) -> AsyncGenerator[ReplayedRun, None]:
         """Yield each run as it was, and as it would be; of one that cannot be replayed, why."""
         for run_id in run_ids:
             try:
@@ -298,7 +298,7 @@ class Replayer:
         if past.sent and bot.persona is None and bot.profile is None:
             return replace(past.sent.prompt, cached=None)
         profile = bot.profile or profile_of(past.run.profile or "layered", self._context)
-        persona = bot.persona or self._persona
+        persona = bot.persona or self.persona
         builder = self._builder(past, persona, profile)
         batch = Batch(
             messages=past.taken,
