@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,6 +43,7 @@ from tertulia.models.http import ServiceClient
 from tertulia.models.local.client import Local
 from tertulia.models.openai.transcription import Transcriber
 from tertulia.platform import Platform
+from tertulia.platforms.web.site import Replays, Site
 from tertulia.profiles import profile_of
 from tertulia.redaction import redact_keys
 from tertulia.store import Store
@@ -76,7 +77,7 @@ async def run_bot(path: Path, environment: Mapping[str, str] = os.environ) -> No
             f"{path} names no platform: set TERTULIA_TELEGRAM_TOKEN, add [platforms.NAME], "
             "or talk to the bot with `tertulia chat`"
         )
-    async with open_bot(file, environment) as engine, page_of(engine, file):
+    async with open_bot(file, environment) as engine, page_of(engine, file, environment):
         beside = [
             asyncio.create_task(log_events(engine.events())),
             asyncio.create_task(reload_on_change(engine, file, environment)),
@@ -97,21 +98,25 @@ async def run_bot(path: Path, environment: Mapping[str, str] = os.environ) -> No
 
 
 @asynccontextmanager
-async def page_of(engine: Engine, file: ConfigFile) -> AsyncIterator[None]:
+async def page_of(engine: Engine, file: ConfigFile, environment: Mapping[str, str] = os.environ) -> AsyncIterator[None]:
     """Serve the page that a config asks for, and print its links; without the table `[web]` do nothing."""
     if file.web is None:
         yield
         return
     from tertulia.platforms.web.page_server import serve_page
-    from tertulia.platforms.web.site import Site
 
     config = file.config
+
+    async def replayer() -> Replayer:
+        return engine.replayer()
+
     site = Site(
         store=engine.store,
         now=lambda: datetime.now(UTC),
         engine=engine,
         agent=config.persona.name,
         language=config.behavior.language,
+        replays=replays_of(file, replayer, environment),
     )
     async with AsyncExitStack() as opened:
         with file.naming("web"):
@@ -172,6 +177,22 @@ async def open_bot(
             zone=zone,
             clock=clock,
         )
+
+
+def replays_of(
+    file: ConfigFile, replayer: Callable[[], Awaitable[Replayer]], environment: Mapping[str, str] = os.environ
+) -> Replays:
+    """Return what sends past requests of the page to the models of a config."""
+
+    async def opened(name: str, stack: AsyncExitStack) -> Model:
+        return await open_model(name, file, stack, environment)
+
+    return Replays(
+        context=file.config.context,
+        models=file.config.models,
+        open=replayer,
+        open_model=opened,
+    )
 
 
 async def open_replayer(

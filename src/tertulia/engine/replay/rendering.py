@@ -6,7 +6,7 @@ from typing import Literal
 from tertulia.engine.replay.values import Rendered
 from tertulia.errors import InvalidValue
 from tertulia.models import provider_of, unknown_model, vendor_and_url
-from tertulia.models.base import Response, Usage
+from tertulia.models.base import Model, Response, Usage
 from tertulia.models.gemini import encode as gemini
 from tertulia.models.openai import encode as openai
 from tertulia.models.openai.encode import media_itself
@@ -18,21 +18,16 @@ from tertulia.turns import Prompt, Role
 from tertulia.wire.part_forms import is_sent_to_gemini
 from tertulia.wire.repair import repair_prompt
 
+Wire = Literal["gemini", "openai"]
+
 
 class RenderedModel:
-    """A model that is rendered for, by its name as a config has it; it answers nothing."""
+    """A model that is rendered for; it answers nothing."""
 
-    def __init__(self, name: str) -> None:
-        kind = provider_of(name)
-        if not kind:
-            raise unknown_model(name)
-        if kind == "local":
-            raise InvalidValue(f"{name} runs in this process, and gets no request; name a model of a service")
-        self.wire: Literal["gemini", "openai"] = "gemini" if kind == "gemini" else "openai"
-        self.name = name if kind == "gemini" else name.partition(":")[2]
-        self.vendor: Vendor | None = (
-            None if kind == "gemini" else for_model(vendor_and_url(name, environment={})[0], self.name)
-        )
+    def __init__(self, name: str, *, wire: Wire, vendor: Vendor | None = None) -> None:
+        self.name = name
+        self.wire = wire
+        self.vendor = vendor  # with OpenAI's format
 
     def takes(self, media: Media, role: Role) -> bool:
         if self.vendor:
@@ -44,6 +39,28 @@ class RenderedModel:
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
         yield await self.respond(prompt)
+
+
+def as_rendered(model: Model | str) -> RenderedModel:
+    """Return a model to render for, as it is or as a config names it."""
+    if isinstance(model, str):
+        return _named(model)
+    vendor = getattr(model, "vendor", None)
+    if isinstance(vendor, Vendor):
+        return RenderedModel(model.name, wire="openai", vendor=for_model(vendor, model.name))
+    return _named(model.name)
+
+
+def _named(name: str) -> RenderedModel:
+    kind = provider_of(name)
+    if not kind:
+        raise unknown_model(name)
+    if kind == "local":
+        raise InvalidValue(f"{name} runs in this process, and gets no request; name a model of a service")
+    if kind == "gemini":
+        return RenderedModel(name, wire="gemini")
+    vendor, bare = vendor_and_url(name, environment={})[0], name.partition(":")[2]
+    return RenderedModel(bare, wire="openai", vendor=for_model(vendor, bare))
 
 
 def encode_for(prompt: Prompt, attached: Prompt, model: RenderedModel, *, profile: str, prices: Prices) -> Rendered:

@@ -29,7 +29,7 @@ from tertulia.engine.rebuilt_request import rebuild_request
 from tertulia.engine.replay.past import PastDescriptions, ReadMedia
 from tertulia.engine.replay.past_runs import MOST_CALLS, PastRun, past_run
 from tertulia.engine.replay.recorded_tools import RecordedTools
-from tertulia.engine.replay.rendering import RenderedModel, encode_for
+from tertulia.engine.replay.rendering import RenderedModel, as_rendered, encode_for
 from tertulia.engine.replay.values import (
     Answered,
     ChangedBot,
@@ -54,7 +54,7 @@ from tertulia.models.calls import Call, priced
 from tertulia.platform import Delivery, Inbox, Platform
 from tertulia.profiles import Profile, profile_of
 from tertulia.prompt.escape import markup
-from tertulia.run.journal import FallbackStep, InMemoryJournal, Journal, Run, SentPrompt
+from tertulia.run.journal import FallbackStep, Journal, Run, SentPrompt, ToolRun
 from tertulia.run.loop import RunLoop, append_turns
 from tertulia.run.model_calls import ModelCalls, Sleep
 from tertulia.run.outcome import ParsedTexts, run_outcome
@@ -84,7 +84,7 @@ class _NoAddresses(AddressFetcher):
         raise MediaUnavailable("a replay fetches nothing", for_now=True)
 
 
-class _CountedJournal(InMemoryJournal):
+class _CountedJournal:
     """Counts the calls of a run for its place, outside of its journal; raises `SpendCapReached` before a next step."""
 
     def __init__(self, spending: SpendTracker, past: PastRun) -> None:
@@ -104,6 +104,12 @@ class _CountedJournal(InMemoryJournal):
     async def add_call(self, run: Run, call: Call) -> None:
         self.calls.append(call)
         await self._spending.count(_replayed(call), self._past.charged, None)
+
+    async def begin_tool(self, run: Run, tool: ToolRun) -> None:
+        """Store nothing."""
+
+    async def end_tool(self, run: Run, tool: ToolRun) -> None:
+        """Store nothing."""
 
 
 def _replayed(call: Call) -> Call:
@@ -252,8 +258,8 @@ class Replayer:
         ended: list[Call] = []
 
         async def count(call: Call) -> None:
-            ended.append(priced(call, self._behavior.prices))
-            await self._spending.count(_replayed(call), past.charged, None)
+            ended.append(priced(_replayed(call), self._behavior.prices))
+            await self._spending.count(ended[-1], past.charged, None)
 
         calls = ModelCalls(
             retries=0, timeout=self._limits.value.call_timeout, sleep=self._sleep, now=self._spending.now
@@ -262,13 +268,24 @@ class Replayer:
         finish = " ".join(filter(None, (response.finish.outcome, response.finish.reason)))
         return SentAgain(check=check, model=model.name, turn=response.turn, finish=finish, call=ended[-1])
 
-    async def render(self, run_id: str, step: int, model: str, *, profile: Profile | None = None) -> Rendered:
-        """Return a past request as it would be for a model of that name, in another profile where one is given."""
-        past, target = await self.past(run_id), RenderedModel(model)
+    async def render(
+        self, run_id: str, step: int, model: Model | str | None = None, *, profile: Profile | None = None
+    ) -> Rendered:
+        """Return a past request as it would be in another profile, or for another model; the one of then by default."""
+        past = await self.past(run_id)
+        target = as_rendered(model) if model else await self._model_of(run_id, step)
         prompt = await self.prompt_of_step(past, step, profile, [target])
         sent = await self._attachments_of(past).attach(prompt, target)
         name = profile.name if profile else past.run.profile
         return encode_for(prompt, sent, target, profile=name, prices=self._behavior.prices)
+
+    async def _model_of(self, run_id: str, step: int) -> RenderedModel:
+        """Return the model that a step asked last, with its service as it was then."""
+        calls = [one.call for one in await self._store.usage.calls(run=run_id, most=MOST_CALLS)]
+        asked = [one for one in calls if one.step == step and one.request and one.request.wire]
+        if not asked or not (request := asked[-1].request) or not request.wire:
+            raise InvalidValue(f"step {step} of run {run_id} sent nothing over a wire; say for which model")
+        return RenderedModel(asked[-1].model, wire=request.wire, vendor=request.vendor)
 
     async def _check_step(self, run_id: str, step: int) -> RequestCheck:
         checks = [one for one in await self.checks(run_id) if one.step == step]
