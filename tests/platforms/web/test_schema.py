@@ -9,7 +9,7 @@ from hypothesis import Phase, given, settings
 from schemathesis import APIOperation, Case, GenerationMode
 from schemathesis.checks import not_a_server_error
 
-from engine.engines import ALICE, GROUP
+from engine.engines import GROUP
 from inspector.evening import an_evening, doubt
 from platforms.web.pages import SAME_ORIGIN, a_page
 from sizes import size
