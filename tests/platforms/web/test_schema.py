@@ -6,8 +6,9 @@ from typing import Any
 
 import schemathesis
 from hypothesis import Phase, given, settings
-from schemathesis import APIOperation, Case, GenerationMode
+from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
 
 from engine.engines import GROUP
 from inspector.evening import an_evening, doubt
@@ -20,14 +21,14 @@ EACH = size(4, full=300)  # requests of an operation, in each mode
 STREAM = "/api/places/{place}/events"  # it does not end
 
 
-def ask(operation: APIOperation, url: str, headers: Any, known: dict[str, str] | None) -> None:
+def ask(operation: Any, url: str, headers: Any, known: dict[str, str] | None) -> None:
     """Ask for an operation with generated values; in its path with those of things that are there, if some are."""
-    takes_any = not (operation.query or operation.path_parameters or operation.body)
-    for mode in (GenerationMode.POSITIVE, *[GenerationMode.NEGATIVE] * (not takes_any)):
+    has_values = operation.query or operation.path_parameters or operation.body  # else nothing can be faulty
+    for mode in [GenerationMode.POSITIVE, GenerationMode.NEGATIVE][: 2 if has_values else 1]:
 
         @settings(max_examples=EACH, phases=[Phase.generate], database=None)
         @given(case=operation.as_strategy(generation_mode=mode, path_parameters=known))
-        def one(case: Case) -> None:
+        def one(case: Any) -> None:
             case.call_and_validate(url, headers=headers, checks=[not_a_server_error], timeout=30)
 
         one()
@@ -45,7 +46,8 @@ async def test_no_request_that_the_document_allows_or_forbids_fails(tmp_path: Pa
             "step": "1",
             "message": "1",
         }
-        operations = [found.ok() for found in schemathesis.openapi.from_dict(document).get_all_operations()]
+        found = schemathesis.openapi.from_dict(document).get_all_operations()
+        operations = [one.ok() for one in found if isinstance(one, Ok)]
         asked = [one for one in operations if one.path != STREAM]
         assert len(asked) == len(operations) - 1 > 20
         for operation in asked:
