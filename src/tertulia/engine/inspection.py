@@ -67,11 +67,19 @@ class NumberedMessage(Struct, frozen=True, kw_only=True):
     message: Message
 
 
+class ShownReactions(Struct, frozen=True, kw_only=True):
+    """What one person shows at a message now."""
+
+    author: Author
+    emojis: tuple[str, ...]
+
+
 class LoggedMessage(NumberedMessage, frozen=True, kw_only=True):
     """A message with what became of it."""
 
     received_at: datetime | None = None  # None: it is the agent's own, or imported
     decisions: tuple[Decision, ...] = ()
+    reactions: tuple[ShownReactions, ...] = ()
     delivery: OutboxItem | None = None  # by which it was sent
 
 
