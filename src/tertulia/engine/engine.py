@@ -16,6 +16,7 @@ from tertulia.engine.describers import Describe, models_of_describer
 from tertulia.engine.engine_parts import make_parts
 from tertulia.engine.limits import CurrentLimits, Limits
 from tertulia.engine.memory import Memory
+from tertulia.engine.order_worker import make_order
 from tertulia.engine.orders import Order, OrderKind
 from tertulia.engine.place_worker import PlaceWorker, PlaceWorkers
 from tertulia.engine.platform_runner import (
@@ -356,15 +357,7 @@ class Engine:
 
         *subject* is the id of what it is about; a message is named by its *place* too, a person by the *service*.
         """
-        order = Order(
-            id=f"order-{secrets.token_hex(10)}",
-            kind=kind,
-            subject=subject,
-            place=place,
-            service=service,
-            who=who,
-            at=self._parts.now(),
-        )
+        order = make_order(kind, subject, who=who, at=self._parts.now(), place=place, service=service)
         _require_types(order, Order)
         return await self._orders.give(order)
 

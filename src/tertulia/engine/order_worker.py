@@ -2,17 +2,42 @@
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 
-from msgspec.structs import replace
-
-from tertulia.engine.orders import Order, OrderKind, OrderStore
+from tertulia.engine.orders import WITH_BOT, Order, OrderKind, OrderStore, ended
 from tertulia.errors import StoreTrouble, TertuliaError
+from tertulia.messages import Place
 
 log = logging.getLogger(__name__)
 
 POLL = 1.0  # seconds between two looks for orders of other processes
+NO_BOT = "no bot runs with this store, and only a bot can do that"
+
+
+def make_order(
+    kind: OrderKind, subject: str = "", *, who: str, at: datetime, place: Place | None = None, service: str = ""
+) -> Order:
+    """Return a new order that waits."""
+    name = f"order-{secrets.token_hex(10)}"
+    return Order(id=name, kind=kind, subject=subject, place=place, service=service, who=who, at=at)
+
+
+async def give_beside(orders: OrderStore, order: Order, *, is_held: bool | None) -> Order:
+    """Store an order from outside of the bot's process; return it as it is then: it waits for the bot.
+
+    Where no bot has the store, it is carried out at once, or refused.
+    """
+    if is_held is not False:
+        await orders.add(order)
+        return order
+    if order.kind in WITH_BOT:
+        refused = ended(order, "refused", at=order.at, why=NO_BOT)
+        await orders.add(refused)
+        return refused
+    await orders.add(order)
+    return await orders.carry_out(order, at=order.at)
 
 
 class OrderWorker:
@@ -54,10 +79,10 @@ class OrderWorker:
         async with self._lock:
             if action := self._actions.get(order.kind):
                 return await self._act(order, action)
-            ended = await self._orders.carry_out(order, at=self._now())
-        if ended.status == "done":
-            await self._done(ended)
-        return ended
+            done = await self._orders.carry_out(order, at=self._now())
+        if done.status == "done":
+            await self._done(done)
+        return done
 
     async def _act(self, order: Order, action: Callable[[Order], Awaitable[None]]) -> Order:
         try:
@@ -65,8 +90,8 @@ class OrderWorker:
         except StoreTrouble:
             raise  # the order waits on
         except TertuliaError as error:
-            ended = replace(order, status="refused", why=str(error), ended_at=self._now())
+            acted = ended(order, "refused", at=self._now(), why=str(error))
         else:
-            ended = replace(order, status="done", ended_at=self._now())
-        await self._orders.end(ended)
-        return ended
+            acted = ended(order, "done", at=self._now())
+        await self._orders.end(acted)
+        return acted

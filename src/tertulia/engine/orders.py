@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Literal, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tertulia.messages import Place
 
@@ -33,7 +34,7 @@ class Order(Struct, frozen=True, kw_only=True):
 
     id: str
     kind: OrderKind
-    subject: str = ""  # the id of what it is about; of a forgotten person it is removed
+    subject: str = ""  # the id of what it is about; of a person only while the order waits
     place: Place | None = None  # of a message, or that is stopped
     service: str = ""  # where the id of a person is unique
     who: str  # asks for it
@@ -43,10 +44,18 @@ class Order(Struct, frozen=True, kw_only=True):
     ended_at: datetime | None = None
 
 
+def ended(order: Order, status: OrderStatus, *, at: datetime, why: str = "") -> Order:
+    """Return an order as it is stored at its end."""
+    subject = "" if order.kind == "forget person" else order.subject
+    return replace(order, status=status, why=why, ended_at=at, subject=subject)
+
+
 class OrderStore(Protocol):
     async def add(self, order: Order) -> None:
-        """Store an order that waits."""
+        """Store an order."""
         ...
+
+    async def find(self, order_id: str) -> Order | None: ...
 
     async def waiting(self) -> Sequence[Order]:
         """Return the orders that wait, the oldest first."""

@@ -1,14 +1,17 @@
-"""Lists: replies with their attempts, tasks, media, usage."""
+"""Lists: replies with their attempts, tasks, media, orders, usage."""
 
 from collections.abc import Iterable
 from datetime import date
 
 from tertulia.engine.inspection import Spent
 from tertulia.engine.limits import UsageRow
+from tertulia.engine.orders import Order
 from tertulia.engine.store_protocols import StoreProtocol
-from tertulia.inspector.places import place_key
+from tertulia.errors import InvalidValue
+from tertulia.inspector.places import person_key, place_key
 from tertulia.inspector.shown import brief, shown_item
-from tertulia.inspector.values import Delivered, MediaRow, UsagePage
+from tertulia.inspector.values import Delivered, MediaRow, OrderShown, UsagePage
+from tertulia.memory.values import Subject
 from tertulia.models.prices import PRICES, Prices, price_of
 from tertulia.tasks.task import Task
 
@@ -43,6 +46,36 @@ async def media(store: StoreProtocol) -> tuple[MediaRow, ...]:
             why_not=one.failure,
         )
         for one in await store.inspection.media(most=MOST)
+    )
+
+
+async def orders(store: StoreProtocol) -> tuple[OrderShown, ...]:
+    """Return who asked for what, the newest first."""
+    return tuple(map(shown_order, await store.orders.listed(most=MOST)))
+
+
+async def order(store: StoreProtocol, order_id: str) -> OrderShown:
+    """Return an order as it stands."""
+    found = await store.orders.find(order_id)
+    if found is None:
+        raise InvalidValue(f"there is no order {order_id:.100}")
+    return shown_order(found)
+
+
+def shown_order(found: Order) -> OrderShown:
+    """Return an order as it is shown."""
+    is_person = found.kind == "forget person" and found.subject
+    return OrderShown(
+        id=found.id,
+        kind=found.kind,
+        subject=person_key(Subject(platform=found.service, id=found.subject)) if is_person else found.subject,
+        place_key=place_key(found.place) if found.place else None,
+        place_title=found.place.title if found.place else "",
+        who=found.who,
+        at=found.at,
+        status=found.status,
+        why=found.why,
+        ended_at=found.ended_at,
     )
 
 

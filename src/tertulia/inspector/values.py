@@ -9,6 +9,7 @@ from tertulia.context.values import LeftOut, RecalledThing
 from tertulia.decisions import Decision
 from tertulia.engine.inspection import Spent
 from tertulia.engine.limits import Cap, UsageRow
+from tertulia.engine.orders import OrderKind, OrderStatus
 from tertulia.engine.store_protocols import DeliveryAttempt, OutboxItem
 from tertulia.memory.values import Fact, Subject, Summary
 from tertulia.messages import Author, Message, Place
@@ -379,6 +380,21 @@ class ForgetPlan(Struct, frozen=True, kw_only=True):
     rows: dict[str, int]
     files: int
     note: str = ""  # what cannot be counted before
+
+
+class OrderShown(Struct, frozen=True, kw_only=True):
+    """An order: who asked for what, when, and what became of it."""
+
+    id: str
+    kind: OrderKind
+    subject: str  # as it is named in addresses; empty where a person was meant, once it has ended
+    place_key: str | None
+    place_title: str
+    who: str
+    at: datetime
+    status: OrderStatus
+    why: str  # it is refused
+    ended_at: datetime | None
 
 
 class UsagePage(Struct, frozen=True, kw_only=True):

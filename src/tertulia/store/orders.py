@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from msgspec.structs import replace
-
-from tertulia.engine.orders import Order
+from tertulia.engine.orders import Order, ended
 from tertulia.errors import InvalidValue
 from tertulia.memory.values import FactRules
 from tertulia.store import decisions, episodes, facts, outbox, tasks
@@ -44,6 +42,11 @@ class SqlOrders(Repository):
         database.insert(f"INSERT INTO orders ({columns}) VALUES ({', '.join(f':{one}' for one in values)})", **values)
 
     @reading
+    def find(self, database: Database, order_id: str) -> Order | None:
+        row = database.one(f"{_SELECT} WHERE order_id = :order_id", order_id=order_id)
+        return _decode(row) if row else None
+
+    @reading
     def waiting(self, database: Database) -> Sequence[Order]:
         return [_decode(row) for row in database.all(f"{_SELECT} WHERE status = 'waiting' ORDER BY o.id")]
 
@@ -53,13 +56,13 @@ class SqlOrders(Repository):
 
     async def carry_out(self, order: Order, *, at: datetime) -> Order:
         try:
-            ended = await self._carry_out(order, at)
+            done = await self._carry_out(order, at)
         except InvalidValue as error:
-            ended = replace(order, status="refused", why=str(error), ended_at=at)
-            await self.end(ended)
-        if ended.kind == "forget fact":
+            done = ended(order, "refused", at=at, why=str(error))
+            await self.end(done)
+        if done.kind == "forget fact":
             await self._facts.resume_forgetting()
-        return ended
+        return done
 
     @writing
     def _carry_out(self, database: Database, order: Order, at: datetime) -> Order:
@@ -71,9 +74,9 @@ class SqlOrders(Repository):
         if stored.status != "waiting":
             return stored
         self._do(database, stored, at)
-        ended = replace(stored, status="done", ended_at=at)
-        _end(database, ended)
-        return ended
+        done = ended(stored, "done", at=at)
+        _end(database, done)
+        return done
 
     def _do(self, database: Database, order: Order, at: datetime) -> None:
         why = WHY.format(who=order.who)
@@ -100,8 +103,6 @@ class SqlOrders(Repository):
 
 
 def _end(database: Database, order: Order) -> None:
-    """Store the end of an order; who was forgotten is not named any more."""
-    is_forgotten = order.kind == "forget person" and order.status == "done"
     database.run(
         """UPDATE orders SET status = :status, why = :why, ended_at = :ended_at, subject = :subject
             WHERE order_id = :order_id AND status = 'waiting'""",
@@ -109,7 +110,7 @@ def _end(database: Database, order: Order) -> None:
         status=order.status,
         ended_at=format_time(order.ended_at),
         why=clean(order.why),
-        subject="" if is_forgotten else clean(order.subject),
+        subject=clean(order.subject),
     )
 
 

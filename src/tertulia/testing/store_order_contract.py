@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tertulia.engine.orders import Order
+from tertulia.engine.orders import Order, ended
 from tertulia.engine.store_protocols import StoreProtocol
 from tertulia.memory.values import Episode
 from tertulia.run.journal import Run
@@ -65,8 +65,9 @@ class OrderContract:
             await store.orders.end(done)
             await store.orders.end(replace(stop, status="refused", why="again"))
             after, newest = list(await store.orders.waiting()), list(await store.orders.listed(most=1))
+            found = [await store.orders.find(name) for name in ("order-2", "none")]
 
-        assert (before, after, newest) == ([an_order(), stop], [an_order()], [done])
+        assert (before, after, newest, found) == ([an_order(), stop], [an_order()], [done], [done, None])
 
     @check
     async def test_an_order_is_carried_out_once(self, store: StoreProtocol) -> None:
@@ -175,7 +176,7 @@ class OrderContract:
     async def test_the_order_to_forget_a_person_does_not_name_them_when_it_is_done(self, store: StoreProtocol) -> None:
         order = an_order(kind="forget person", subject=ALICE.id, service="telegram")
         await store.orders.add(order)
-        await store.orders.end(replace(order, status="done", ended_at=LATER))
+        await store.orders.end(ended(order, "done", at=LATER))
 
         assert list(await store.orders.listed(most=9)) == [
             an_order(kind="forget person", subject="", service="telegram", status="done", ended_at=LATER)

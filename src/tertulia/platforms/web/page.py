@@ -7,6 +7,7 @@ from tertulia.platforms.web.event_api import Streams, event_endpoints
 from tertulia.platforms.web.guard import Guard
 from tertulia.platforms.web.inspector_api import inspector_endpoints
 from tertulia.platforms.web.operating_api import operating_endpoints
+from tertulia.platforms.web.order_api import order_endpoints
 from tertulia.platforms.web.page_address import PageAddress
 from tertulia.platforms.web.page_app import make_app
 from tertulia.platforms.web.session_api import session_endpoints
@@ -19,6 +20,7 @@ def endpoints_of(site: Site, sessions: Sessions, streams: Streams, address: Page
     table = (
         *session_endpoints(site, sessions, address),
         *inspector_endpoints(site),
+        *order_endpoints(site),
         *event_endpoints(site, streams),
     )
     return (*table, *operating_endpoints(site, address, table))
