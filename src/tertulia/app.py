@@ -30,6 +30,7 @@ from tertulia.engine.describers import ModelDescriber, by_model
 from tertulia.engine.engine import Engine
 from tertulia.engine.identity import require_usable
 from tertulia.engine.memory import Memory
+from tertulia.engine.rooms import PLATFORM
 from tertulia.errors import InvalidValue, KeyRefused, ModelUnknown, StoreRefused, TertuliaError
 from tertulia.logs import log_events
 from tertulia.model_choice import Hints, choose_model, choose_transcriber
@@ -39,6 +40,7 @@ from tertulia.models.http import ServiceClient
 from tertulia.models.local.client import Local
 from tertulia.models.openai.transcription import Transcriber
 from tertulia.platform import Platform
+from tertulia.platforms.web.room_platform import RoomPlatform
 from tertulia.profiles import profile_of
 from tertulia.redaction import redact_keys
 from tertulia.store import Store
@@ -67,9 +69,9 @@ HINTS = Hints(
 async def run_bot(path: Path, environment: Mapping[str, str] = os.environ) -> None:
     """Run the bot of a config until it is stopped."""
     file = load_config(path, environment)
-    if not file.platforms:
+    if not file.platforms and file.web is None:
         raise InvalidValue(
-            f"{path} names no platform: set TERTULIA_TELEGRAM_TOKEN, add [platforms.NAME], "
+            f"{path} names no platform: set TERTULIA_TELEGRAM_TOKEN, add [web] or [platforms.NAME], "
             "or talk to the bot with `tertulia chat`"
         )
     async with open_bot(file, environment) as engine, page_of(engine, file):
@@ -78,7 +80,7 @@ async def run_bot(path: Path, environment: Mapping[str, str] = os.environ) -> No
             asyncio.create_task(reload_on_change(engine, file, environment)),
             asyncio.create_task(check_models(engine.models)),
         ]
-        log.info("%s starts: %s", path, ", ".join(file.platforms))
+        log.info("%s starts: %s", path, ", ".join(engine.platforms))
         try:
             await engine.run()
         except TertuliaError:
@@ -101,11 +103,12 @@ async def page_of(engine: Engine, file: ConfigFile) -> AsyncIterator[None]:
     from tertulia.platforms.web.page_server import serve_page
     from tertulia.platforms.web.site import Site
 
-    config = file.config
+    config, rooms = file.config, engine.platforms.get(PLATFORM)
     site = Site(
         store=engine.store,
         now=lambda: datetime.now(UTC),
         engine=engine,
+        rooms=rooms if isinstance(rooms, RoomPlatform) else None,
         agent=config.persona.name,
         language=config.behavior.language,
     )
@@ -131,6 +134,7 @@ async def open_bot(
     """
     config, zone = file.config, file.config.zone or local_zone(environment)
     clock = clock or RealClock()
+    has_rooms = not platforms and file.web is not None
     platforms = platforms or [open_platform(name, one, file) for name, one in file.platforms.items()]
     check_zone(zone, file)
     with file.naming("profile"):
@@ -147,6 +151,8 @@ async def open_bot(
             beside = _make_folder(file.store)
             folder = folder or beside
         store = await opened.enter_async_context(Store.open(file.store, media_folder=folder))
+        if has_rooms:
+            platforms = [*platforms, _rooms_of(store, config, clock)]
         if config.cache and not is_given:
             models = [with_cache(model, store, opened) for model in models]
         tools = await opened.enter_async_context(tools_of(file, store, clock.now, zone, environment))
@@ -168,6 +174,11 @@ async def open_bot(
             zone=zone,
             clock=clock,
         )
+
+
+def _rooms_of(store: Store, config: Config, clock: EngineClock) -> RoomPlatform:
+    name, largest = config.persona.name, config.media.largest
+    return RoomPlatform(store.rooms, store.media, now=clock.now, name=name, largest=largest)
 
 
 @asynccontextmanager

@@ -310,6 +310,10 @@ class InspectionStore(Protocol):
         """Return the media of the newest messages that can be seen, the newest first."""
         ...
 
+    async def message_with(self, place: Place, unique_id: str) -> Message | None:
+        """Return the newest message of a place that has media with this id and can be seen; None if there is none."""
+        ...
+
     async def search(self, wanted: Sequence[WantedTerm], *, most: int) -> Sequence[FoundMessage]:
         """Return the indexed messages of all places with most of the terms, of equal ones the newest first."""
         ...

@@ -8,6 +8,7 @@ from msgspec import Struct
 from tertulia.engine.engine import Engine
 from tertulia.engine.limits import Cap
 from tertulia.engine.store_protocols import StoreProtocol
+from tertulia.platforms.web.room_platform import RoomPlatform
 
 
 class StreamLimits(Struct, frozen=True, kw_only=True):
@@ -18,16 +19,30 @@ class StreamLimits(Struct, frozen=True, kw_only=True):
     keep_alive: float = 15.0  # seconds of silence, after which proxies might close a stream
 
 
+class RoomLimits(Struct, frozen=True, kw_only=True):
+    """How much guests may do, each of them."""
+
+    writes: int = 30  # at once
+    writes_per_second: float = 0.5  # after these
+    bytes: int = 200_000_000  # of files, in a day
+    files: int = 10  # of one message
+    uploads: int = 8  # under way, of all guests together
+    upload_seconds: float = 120.0  # in which a file must arrive
+    wrong_key_pause: float = 1.0  # seconds until who has a wrong key is told
+
+
 class Site(Struct, frozen=True, kw_only=True):
     """A store, and in the bot's own process its engine."""
 
     store: StoreProtocol
     now: Callable[[], datetime]
     engine: Engine | None = None  # None: a bot may be running in another process
+    rooms: RoomPlatform | None = None  # of the bot in this process: elsewhere nobody enters a room
     daily: Cap | None = None  # of the config; an engine knows its own
     agent: str = ""  # its name, as far as it is known here
     language: str = "en"  # of the bot's own lines, which the page takes too
     streams: StreamLimits = StreamLimits()
+    room_limits: RoomLimits = RoomLimits()
 
     @property
     def cap(self) -> Cap | None:
