@@ -33,25 +33,23 @@ from tertulia.store import events
 from tertulia.store.database import Database, Row, insert_into
 from tertulia.store.encoding import (
     ANY,
-    AUTHOR,
     PARTS,
     PLACE,
-    QUOTE,
     STRINGS,
+    Columns,
     clean,
     dumps,
     format_time,
     parse_time,
-    validate,
 )
 from tertulia.store.identities import IdentityCache, upsert_name, upsert_place
 
 ChangeKind = Literal["edited", "deleted", "said", "removed"]
 
-MESSAGE_COLUMNS = (
-    "m.id, m.number, m.message_id, m.name, m.title, m.sent_at, m.edited_at, m.deleted, m.reply, m.parts, m.album, "
-    "m.forwarded_from, m.doubtful"
+_MESSAGE = Columns(
+    Message, "id=message_id sent_at edited_at deleted reply_to=reply parts album forwarded_from doubtful"
 )
+MESSAGE_COLUMNS = f"m.id, m.number, m.name, m.title, {_MESSAGE.of('m')}"
 # the row of a message, by the id of it or of one of its parts; an expression with :place and :message_id
 FIND_MESSAGE = """coalesce((SELECT message FROM message_parts WHERE place = :place AND message_id = :message_id),
     (SELECT id FROM messages WHERE place = :place AND message_id = :message_id))"""
@@ -73,28 +71,14 @@ MAX_REACTIONS_SHOWN = 5  # changes of reactions to one message that prompts show
 
 def decode_messages(database: Database, rows: Sequence[Row], identities: IdentityCache) -> list[Message]:
     """Decode rows that begin with `MESSAGE_COLUMNS`; their authors and places are read in two statements."""
-    identities.load(database, names=[row[3] for row in rows], titles=[row[4] for row in rows])
+    identities.load(database, names=[row[2] for row in rows], titles=[row[3] for row in rows])
     return [decode_message(database, row, identities) for row in rows]
 
 
 def decode_message(database: Database, row: Row, identities: IdentityCache) -> Message:
     """Decode a row that begins with `MESSAGE_COLUMNS`."""
-    _, _, message_id, name, title, sent_at, edited_at, deleted, reply, parts, album, origin, doubtful, *_ = row
-    return validate(
-        Message(
-            id=message_id,
-            place=identities.place(database, title),
-            author=identities.author(database, name),
-            sent_at=parse_time(sent_at),
-            parts=PARTS.loads(parts),
-            reply_to=None if reply is None else QUOTE.loads(reply),
-            album=album,
-            forwarded_from=None if origin is None else AUTHOR.loads(origin),
-            edited_at=parse_time(edited_at),
-            deleted=bool(deleted),
-            doubtful=bool(doubtful),
-        )
-    )
+    _, _, name, title, *columns = row
+    return _MESSAGE.decode(columns, place=identities.place(database, title), author=identities.author(database, name))
 
 
 def find_message(database: Database, place: int | None, message_id: str) -> int | None:
@@ -103,28 +87,13 @@ def find_message(database: Database, place: int | None, message_id: str) -> int 
     return found[0] if found else None
 
 
-def insert_change(
-    database: Database, message: int, kind: ChangeKind, at: datetime | None, before: Message | None
+def insert_changes(
+    database: Database, messages: Collection[int], kind: ChangeKind, at: datetime | None, before: Message | None = None
 ) -> None:
-    """Store that a message changes, and what it was *before*; publish it. It is counted in its place first."""
-    counted = """UPDATE places SET changes = changes + 1, removed = CASE WHEN :removes = 1 THEN changes + 1
-        ELSE removed END WHERE id = (SELECT place FROM messages WHERE id = :message)"""
-    database.run(counted, message=message, removes=int(kind in ("deleted", "removed")))
-    database.run(
-        f"""INSERT INTO message_changes (place, change, message, number, kind, at, before, position, seen)
-            SELECT p.id, p.changes, m.id, m.number, :kind, :at, :before, p.messages,
-                CASE WHEN m.number < {_KNOWN_MESSAGES.format("m.place")} THEN 1 ELSE 0 END
-            FROM messages m JOIN places p ON p.id = m.place WHERE m.id = :message""",
-        message=message,
-        kind=kind,
-        at=format_time(at),
-        before=None if before is None else dumps(before),
-    )
-    _publish(database, [message], at)
+    """Store that messages change, in the order of each place, with what one was *before*; publish it.
 
-
-def insert_changes(database: Database, messages: Collection[int], kind: ChangeKind, at: datetime | None) -> None:
-    """Store that messages change, without what they were, in the order of each place; publish it."""
+    They are counted in their places first.
+    """
     of_place = "(SELECT count(*) FROM messages m WHERE m.place = places.id AND m.id IN (:messages))"
     database.run(
         f"""UPDATE places SET changes = changes + {of_place},
@@ -134,15 +103,16 @@ def insert_changes(database: Database, messages: Collection[int], kind: ChangeKi
         removes=int(kind in ("deleted", "removed")),
     )
     database.run(
-        f"""INSERT INTO message_changes (place, change, message, number, kind, at, position, seen)
+        f"""INSERT INTO message_changes (place, change, message, number, kind, at, before, position, seen)
             SELECT p.id, p.changes - count(*) OVER (PARTITION BY p.id)
                     + row_number() OVER (PARTITION BY p.id ORDER BY m.number),
-                m.id, m.number, :kind, :at, p.messages,
+                m.id, m.number, :kind, :at, :before, p.messages,
                 CASE WHEN m.number < {_KNOWN_MESSAGES.format("m.place")} THEN 1 ELSE 0 END
             FROM messages m JOIN places p ON p.id = m.place WHERE m.id IN (:messages)""",
         messages=messages,
         kind=kind,
         at=format_time(at),
+        before=None if before is None else dumps(before),
     )
     _publish(database, messages, at)
 
@@ -223,11 +193,6 @@ def join_parts(
         text += f"{separator if text and part_text else ''}{part_text}"
         rest += [part for part in parts if not isinstance(part, Text)]
     return (*([Text(text=text)] if text else []), *rest)
-
-
-def empty_parts(database: Database, message: int) -> None:
-    """Remove the content of all parts of a message."""
-    database.run("UPDATE message_parts SET content = '[]' WHERE message = :message", message=message)
 
 
 def _place_of_message(database: Database, place: Place, message_id: str) -> int:

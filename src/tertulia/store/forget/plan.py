@@ -197,6 +197,11 @@ class Planner:
     def _add(self, section: str, *key: int | str) -> None:
         self._rows[section][key] = None
 
+    async def _add_of(self, section: str, statement: str, ids: Iterable[int | str]) -> None:
+        """Add the keys that a statement selects."""
+        async for key in self._of(statement, ids):
+            self._add(section, *key)
+
     async def _read_chat(self) -> None:
         """Plan a whole chat with a name: its place and its exchanges."""
         chat = place_of_chat(self._author_id)
@@ -307,7 +312,7 @@ class Planner:
         prompts = [prompt for (prompt,) in database.all(_EARLIER_PROMPTS, **values)]
         layers = database.all("SELECT DISTINCT layer FROM prompt_layers WHERE prompt IN (:prompts)", prompts=prompts)
         contents = layer_contents(database, [layer for (layer,) in layers]).values()
-        return texts + [LAYER.loads(content.decode()).instruction for content in contents if content]
+        return texts + [LAYER.loads(content.decode()).instruction for content in contents]
 
     async def _learned(self) -> set[int]:
         """Return the facts that were learned from the person alone, or from forwards of them."""
@@ -346,8 +351,7 @@ class Planner:
                     if not forgotten:
                         self._add("runs", row)
         for section in ("prompts", "records", "tool_runs", "calls"):
-            async for row, *_ in self._of(f"SELECT id FROM {section} WHERE run_id IN (:some) ORDER BY id", showing):
-                self._add(section, row)
+            await self._add_of(section, f"SELECT id FROM {section} WHERE run_id IN (:some) ORDER BY id", showing)
         left_out = """SELECT p.id, p.run_id, p.left_out FROM prompts p JOIN runs r ON r.run_id = p.run_id
             WHERE r.place IN (:near) AND p.left_out IS NOT NULL"""
         for row, run_id, reports in await self._all(left_out, near=sorted(self._near)):
@@ -397,11 +401,10 @@ class Planner:
                     found.add(reply_id)
                 if run in showing and has_turns:
                     turns.append((reply_id, row))
-        for reply_id in found:
-            for row, message in rows[reply_id]:
-                self._add("replies", row)
-                if message is not None:
-                    self._sent.add(message)
+        for row, message in (part for reply_id, parts in rows.items() if reply_id in found for part in parts):
+            self._add("replies", row)
+            if message is not None:
+                self._sent.add(message)
         for reply_id, row in turns:
             if reply_id not in found:
                 self._add("turns_of_replies", row)
@@ -554,12 +557,8 @@ class Planner:
         for unique_id, made_by, text, place, message in await self._all(_DESCRIPTIONS):
             if unique_id in lost or (message not in gone and words.at(place).is_in(text)):
                 self._add("descriptions", unique_id, made_by)
-        async for key in self._of("SELECT unique_id, made_by FROM descriptions WHERE unique_id IN (:some)", lost):
-            self._add("descriptions", *key)
-        async for key in self._of(
-            "SELECT unique_id, made_by FROM description_failures WHERE unique_id IN (:some)", lost
-        ):
-            self._add("media_without_description", *key)
+        for section, table in (("descriptions", "descriptions"), ("media_without_description", "description_failures")):
+            await self._add_of(section, f"SELECT unique_id, made_by FROM {table} WHERE unique_id IN (:some)", lost)
         known = "SELECT unique_id, made_by, place FROM description_positions WHERE unique_id IN (:some)"
         async for unique_id, made_by, place in self._of(known, self._media):
             if place not in left[unique_id]:
@@ -569,9 +568,8 @@ class Planner:
     async def _read_files(self, lost: Collection[str]) -> None:
         """Find the files of media that nobody else has, with the forms that only these have."""
         files: set[str] = set()
-        async for unique_id, sha256 in self._of(
-            "SELECT unique_id, sha256 FROM media_files WHERE unique_id IN (:some)", lost
-        ):
+        known = "SELECT unique_id, sha256 FROM media_files WHERE unique_id IN (:some)"
+        async for unique_id, sha256 in self._of(known, lost):
             self._add("media_files", unique_id)
             if sha256 is None:
                 self._add("media_without_file", unique_id)
@@ -589,11 +587,10 @@ class Planner:
             files |= new
         for sha256 in sorted(files):
             self._add("files", sha256)
-        async for key in self._of("SELECT source, form FROM file_forms WHERE source IN (:some) AND text <> ''", files):
-            self._add("texts_of_files", *key)
+        texts = "SELECT source, form FROM file_forms WHERE source IN (:some) AND text <> ''"
+        await self._add_of("texts_of_files", texts, files)
         handles = "SELECT account, name FROM handles WHERE sha256 IN (:some) AND unwanted = 0"
-        async for key in self._of(handles, files):
-            self._add("files_at_services", *key)
+        await self._add_of("files_at_services", handles, files)
 
     async def _read_rest(self) -> None:
         """Find the rows that belong to the person, and those of their direct chats that nothing else found."""
