@@ -6,7 +6,6 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from tertulia.engine.limits import Cap
-from tertulia.engine.rooms import Guest
 from tertulia.engine.store_protocols import StoreProtocol
 from tertulia.testing.store_world import (
     GROUP,
