@@ -28,7 +28,7 @@ from tertulia.platforms.web.room_members import OfRoom, Presence, find_room, mem
 from tertulia.platforms.web.room_messages import MAX_TEXT
 from tertulia.platforms.web.room_platform import OWNER
 from tertulia.platforms.web.room_view import (
-    Agent,
+    AgentShown,
     Link,
     Me,
     People,
@@ -135,7 +135,7 @@ def room_endpoints(site: Site, visitors: Visitors, address: PageAddress, streams
             id=room.id,
             title=room.title,
             kind=room.place.kind,
-            agent=Agent(id=platform.me.id, name=site.agent or platform.me.name),
+            agent=AgentShown(id=platform.me.id, name=site.agent or platform.me.name),
             people=people_shown(guests, presence.here(room.id)),
             seats=room.people,
             joined=len(guests),

@@ -45,7 +45,7 @@ class Link(Struct, frozen=True, kw_only=True):
     link: str
 
 
-class Agent(Struct, frozen=True, kw_only=True):
+class AgentShown(Struct, frozen=True, kw_only=True):
     id: str
     name: str
 
@@ -80,7 +80,7 @@ class RoomInside(Struct, frozen=True, kw_only=True):
     id: str
     title: str
     kind: Literal["direct", "group", "channel"]
-    agent: Agent
+    agent: AgentShown
     people: tuple[Person, ...]
     seats: int
     joined: int
