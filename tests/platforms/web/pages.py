@@ -14,7 +14,7 @@ from tertulia.engine.engine import Engine
 from tertulia.platforms.web.page_server import Page, serve_page
 from tertulia.platforms.web.roles import Role
 from tertulia.platforms.web.room_platform import RoomPlatform
-from tertulia.platforms.web.site import RoomLimits, Site, StreamLimits
+from tertulia.platforms.web.site import Replays, RoomLimits, Site, StreamLimits
 from tertulia.store import Store
 
 NOW = datetime(2026, 11, 19, 12, tzinfo=UTC)
@@ -49,6 +49,7 @@ async def a_page(
     rooms: RoomPlatform | None = None,
     room_limits: RoomLimits | None = None,
     now: Callable[[], datetime] = lambda: NOW,
+    replays: Replays | None = None,
     **config: Any,
 ) -> AsyncIterator[Served]:
     """Serve the page of a store in a folder, made if none is given."""
@@ -61,6 +62,7 @@ async def a_page(
         agent="Gryag",
         streams=streams or StreamLimits(),
         room_limits=room_limits or RoomLimits(),
+        replays=replays,
     )
     options = WebConfig(**{"port": 0, **config})
     try:

@@ -13,6 +13,7 @@ from engine.engines import AT_ONCE
 from platforms.web.pages import NOW, SAME_ORIGIN, Served, a_page
 from tertulia.context.values import Persona
 from tertulia.engine.engine import Engine
+from tertulia.messages import Place
 from tertulia.models.base import Model
 from tertulia.platforms.web.roles import Role
 from tertulia.platforms.web.room_platform import RoomPlatform
@@ -50,6 +51,15 @@ class Browser:
         self.room, self.me = f"/api/rooms/{room}", joined.json()
         return joined
 
+    @property
+    def place(self) -> Place:
+        return Place(platform="web", id=self.room.rpartition("/")[2], kind="group")
+
+    @property
+    def cookies(self) -> dict[str, str]:
+        """The head of a request with the cookies of the browser."""
+        return {"cookie": "; ".join(f"{name}={value}" for name, value in self.client.cookies.items())}
+
     async def post(self, text: str, key: str = "", **fields: Any) -> str:
         """Post a message; return its id."""
         body = {"id": key or text, "text": text, **fields}
@@ -74,8 +84,10 @@ class Browser:
 class RoomBot:
     """A bot that runs, with its page."""
 
-    def __init__(self, served: Served, engine: Engine, clock: Clock, opened: AsyncExitStack) -> None:
-        self.served, self.engine, self.clock, self.store = served, engine, clock, served.store
+    def __init__(
+        self, served: Served, engine: Engine, rooms: RoomPlatform, clock: Clock, opened: AsyncExitStack
+    ) -> None:
+        self.served, self.engine, self.clock, self.store, self.rooms = served, engine, clock, served.store, rooms
         self._opened = opened
 
     async def browser(self) -> Browser:
@@ -116,7 +128,7 @@ async def a_room_bot(
         running = asyncio.create_task(rooms.run(engine.inbox(rooms.name)))
         opened.push_async_callback(_cancel, running)
         page = a_page(folder, store=store, engine=engine, rooms=rooms, room_limits=limits, streams=TICKS, now=clock)
-        yield RoomBot(await opened.enter_async_context(page), engine, clock, opened)
+        yield RoomBot(await opened.enter_async_context(page), engine, rooms, clock, opened)
 
 
 async def _cancel(task: "asyncio.Task[None]") -> None:

@@ -4,13 +4,11 @@ import asyncio
 import json
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 from platforms.web.pages import NOW, a_page
 from platforms.web.room_bots import Browser, Clock, a_room_bot
 from platforms.web.streams import Sent, Stream, listening
 from tertulia.engine.view_reader import ViewReader
-from tertulia.messages import Place
 from tertulia.models.scripted import Scripted
 from tertulia.parts import Thought, ToolCall
 from tertulia.platforms.web.room_links import RoomTerms, link_of, open_room
@@ -229,9 +227,8 @@ async def until_people(stream: Stream, here: list[bool], seen: list[Sent]) -> No
         seen.append(found)
 
 
-def events_of(browser: Browser) -> Any:
-    cookies = "; ".join(f"{name}={value}" for name, value in browser.client.cookies.items())
-    return f"{browser.client.base_url}{browser.room}/events", {"cookie": cookies}
+def events_of(browser: Browser) -> str:
+    return f"{browser.client.base_url}{browser.room}/events"
 
 
 async def test_a_stream_tells_changes_live_text_and_who_is_there_until_the_room_ends(tmp_path: Path) -> None:
@@ -239,12 +236,10 @@ async def test_a_stream_tells_changes_live_text_and_who_is_there_until_the_room_
     async with a_room_bot(tmp_path, model) as bot:
         link = await bot.open_room()
         maya, leo = await bot.guest(link, "Maya"), await bot.guest(link, "Leo")
-        url, headers = events_of(maya)
-        async with listening(bot.served, url, headers=headers) as stream:
+        async with listening(bot.served, events_of(maya), headers=maya.cookies) as stream:
             seen: list[Sent] = []
             await until_people(stream, [True, False], seen)
-            other, its = events_of(leo)
-            async with listening(bot.served, other, headers=its) as second:
+            async with listening(bot.served, events_of(leo), headers=leo.cookies) as second:
                 await second.next()
                 await until_people(stream, [True, True], seen)
             await until_people(stream, [True, False], seen)
@@ -253,7 +248,7 @@ async def test_a_stream_tells_changes_live_text_and_who_is_there_until_the_room_
             live = await stream.until("live")
             model.release()
             await bot.engine.settled()
-            last = (await ViewReader(bot.store, bot_place(maya)).read()).event
+            last = (await ViewReader(bot.store, maya.place).read()).event
             events = await stream.until_id(last)
             await (await bot.looking("owner")).client.delete(maya.room)
             async with asyncio.timeout(10):
@@ -267,10 +262,6 @@ async def test_a_stream_tells_changes_live_text_and_who_is_there_until_the_room_
     assert [one.kind for one in events if one.kind != "change"]
     assert rest[-1].kind == "ended"
     assert (after.status_code, after.json()) == (410, {"error": "this room has ended"})
-
-
-def bot_place(browser: Browser) -> Place:
-    return Place(platform="web", id=browser.room.rpartition("/")[2], kind="group")
 
 
 async def test_in_a_room_that_is_revoked_nothing_is_received_or_sent_any_more(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from tertulia.platforms.web.operating_api import operating_endpoints
 from tertulia.platforms.web.order_api import order_endpoints
 from tertulia.platforms.web.page_address import PageAddress
 from tertulia.platforms.web.page_app import make_app
+from tertulia.platforms.web.replay_api import replay_endpoints
 from tertulia.platforms.web.room_api import room_endpoints
 from tertulia.platforms.web.room_files import file_endpoints
 from tertulia.platforms.web.room_messages import message_endpoints
@@ -27,6 +28,7 @@ def endpoints_of(
         *session_endpoints(site, sessions, visitors, address.cookie),
         *inspector_endpoints(site),
         *order_endpoints(site),
+        *replay_endpoints(site),
         *event_endpoints(site, streams),
         *room_endpoints(site, visitors, address, streams),
         *message_endpoints(site),

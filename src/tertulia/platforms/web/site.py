@@ -1,13 +1,17 @@
 """The site: what the endpoints of one page share."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from datetime import datetime
 
 from msgspec import Struct
 
+from tertulia.context.gather import ContextOptions
 from tertulia.engine.engine import Engine
 from tertulia.engine.limits import Cap
+from tertulia.engine.replay.replayer import Replayer
 from tertulia.engine.store_protocols import StoreProtocol
+from tertulia.models.base import Model
 from tertulia.platforms.web.room_platform import RoomPlatform
 
 
@@ -31,6 +35,15 @@ class RoomLimits(Struct, frozen=True, kw_only=True):
     wrong_key_pause: float = 1.0  # seconds until who has a wrong key is told
 
 
+class Replays(Struct, frozen=True, kw_only=True):
+    """What replays past requests: with the options of the bot, and its models."""
+
+    context: ContextOptions
+    models: tuple[str, ...]  # as the config names them
+    open: Callable[[], Awaitable[Replayer]]
+    open_model: Callable[[str, AsyncExitStack], Awaitable[Model]]  # one of them; it is closed with the stack
+
+
 class Site(Struct, frozen=True, kw_only=True):
     """A store, and in the bot's own process its engine."""
 
@@ -43,6 +56,7 @@ class Site(Struct, frozen=True, kw_only=True):
     language: str = "en"  # of the bot's own lines, which the page takes too
     streams: StreamLimits = StreamLimits()
     room_limits: RoomLimits = RoomLimits()
+    replays: Replays | None = None  # None: no config is known here
 
     @property
     def cap(self) -> Cap | None:
