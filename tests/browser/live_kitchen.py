@@ -9,27 +9,29 @@ from tempfile import TemporaryDirectory
 
 from browser.kitchen import KITCHEN, MAYA, OLENA, TARAS, WITH_MAYA, Teller, a_kitchen, calls
 from tertulia.config import WebConfig
+from tertulia.messages import Author, Place
 from tertulia.platforms.web.page_server import serve_page
 from tertulia.platforms.web.site import Site
+from tertulia.sim.behaviours import Answer
 
 PAUSE = 6.0  # seconds between two messages
-TALK = (
-    (KITCHEN, TARAS, "Хліб узяв, масло теж."),
+TALK: tuple[tuple[Place, Author, str, tuple[str | Answer, ...]], ...] = (
+    (KITCHEN, TARAS, "Хліб узяв, масло теж.", ()),
     (KITCHEN, TARAS, "Гряже, що ще треба на вечерю?",
-     "Буряк і сметана є. Бракує картоплі на деруни: двох кілограмів вистачить на трьох, і ще лишиться на сніданок."),
+     ("Буряк і сметана є. Бракує картоплі на деруни: двох кілограмів вистачить на трьох, і ще лишиться на сніданок.",)),
     (WITH_MAYA, MAYA, "Can I swap the satay for something safe?",
-     "Yes: the beet salad. Nothing in it comes near a peanut, and it is the cheapest dish on the board."),
-    (KITCHEN, OLENA, "Гряже, чи не змінилась погода?", calls("weather", place="Львів"),
-     "Ні: чотири градуси, дрібний дощ. Парасолю все одно бери."),
-    (KITCHEN, MAYA, "I am on my way, ten minutes."),
-    (KITCHEN, MAYA, "Gryag, what is 575 divided by four, if Ira comes?", calls("calculate", expression="575/4"),
-     "143.75 each. Call it 144, and the cook pays the rest."),
+     ("Yes: the beet salad. Nothing in it comes near a peanut, and it is the cheapest dish on the board.",)),
+    (KITCHEN, OLENA, "Гряже, чи не змінилась погода?",
+     (calls("weather", place="Львів"), "Ні: чотири градуси, дрібний дощ. Парасолю все одно бери.")),
+    (KITCHEN, MAYA, "I am on my way, ten minutes.", ()),
+    (KITCHEN, MAYA, "Gryag, what is 575 divided by four, if Ira comes?",
+     (calls("calculate", expression="575/4"), "143.75 each. Call it 144, and the cook pays the rest.")),
 )  # fmt: skip
 
 
 async def talk_on(teller: Teller) -> None:
     """Let people speak and be answered, again and again."""
-    for place, author, text, *answers in cycle(TALK):
+    for place, author, text, answers in cycle(TALK):
         await teller.say(author, text, *answers, place=place)
         await asyncio.sleep(PAUSE)
 
