@@ -13,7 +13,7 @@ from tertulia.config import WebConfig
 from tertulia.engine.engine import Engine
 from tertulia.platforms.web.page_server import Page, serve_page
 from tertulia.platforms.web.roles import Role
-from tertulia.platforms.web.site import Site, StreamLimits
+from tertulia.platforms.web.site import Replays, Site, StreamLimits
 from tertulia.store import Store
 
 NOW = datetime(2026, 11, 19, 12, tzinfo=UTC)
@@ -45,11 +45,19 @@ async def a_page(
     store: Store | None = None,
     engine: Engine | None = None,
     streams: StreamLimits | None = None,
+    replays: Replays | None = None,
     **config: Any,
 ) -> AsyncIterator[Served]:
     """Serve the page of a store in a folder, made if none is given."""
     opened = store or await Store.open(folder / "bot.db")
-    site = Site(store=opened, now=lambda: NOW, engine=engine, agent="Gryag", streams=streams or StreamLimits())
+    site = Site(
+        store=opened,
+        now=lambda: NOW,
+        engine=engine,
+        agent="Gryag",
+        streams=streams or StreamLimits(),
+        replays=replays,
+    )
     options = WebConfig(**{"port": 0, **config})
     try:
         async with (

@@ -10,6 +10,7 @@ from tertulia.platforms.web.operating_api import operating_endpoints
 from tertulia.platforms.web.order_api import order_endpoints
 from tertulia.platforms.web.page_address import PageAddress
 from tertulia.platforms.web.page_app import make_app
+from tertulia.platforms.web.replay_api import replay_endpoints
 from tertulia.platforms.web.session_api import session_endpoints
 from tertulia.platforms.web.sessions import Sessions
 from tertulia.platforms.web.site import Site
@@ -21,6 +22,7 @@ def endpoints_of(site: Site, sessions: Sessions, streams: Streams, address: Page
         *session_endpoints(site, sessions, address),
         *inspector_endpoints(site),
         *order_endpoints(site),
+        *replay_endpoints(site),
         *event_endpoints(site, streams),
     )
     return (*table, *operating_endpoints(site, address, table))

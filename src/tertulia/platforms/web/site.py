@@ -1,13 +1,17 @@
 """The site: what the endpoints of one page share."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from datetime import datetime
 
 from msgspec import Struct
 
+from tertulia.context.gather import ContextOptions
 from tertulia.engine.engine import Engine
 from tertulia.engine.limits import Cap
+from tertulia.engine.replay.replayer import Replayer
 from tertulia.engine.store_protocols import StoreProtocol
+from tertulia.models.base import Model
 
 
 class StreamLimits(Struct, frozen=True, kw_only=True):
@@ -16,6 +20,15 @@ class StreamLimits(Struct, frozen=True, kw_only=True):
     most: int = 100
     tick: float = 0.5  # seconds between two looks whether who listens still may
     keep_alive: float = 15.0  # seconds of silence, after which proxies might close a stream
+
+
+class Replays(Struct, frozen=True, kw_only=True):
+    """What replays past requests: with the options of the bot, and its models."""
+
+    context: ContextOptions
+    models: tuple[str, ...]  # as the config names them
+    open: Callable[[], Awaitable[Replayer]]
+    open_model: Callable[[str, AsyncExitStack], Awaitable[Model]]  # one of them; it is closed with the stack
 
 
 class Site(Struct, frozen=True, kw_only=True):
@@ -28,6 +41,7 @@ class Site(Struct, frozen=True, kw_only=True):
     agent: str = ""  # its name, as far as it is known here
     language: str = "en"  # of the bot's own lines, which the page takes too
     streams: StreamLimits = StreamLimits()
+    replays: Replays | None = None  # None: no config is known here
 
     @property
     def cap(self) -> Cap | None:
