@@ -269,7 +269,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a name": ({"host": "bot.example.org"}, "can be reached by others"),
     "no key": ({"certificate": "a.pem"}, "go together"),
     "no name": ({"host": ANYWHERE, "proxy": ("10.0.0.5",)}, "hosts must name"),
-    "a name with a scheme": ({"hosts": ("https://bot.example.org",)}, "without scheme"),
+    "a name with a scheme": ({"hosts": ("https://bot.example.org",)}, "not 'https://bot.example.org'"),
     "a proxy by name": ({"proxy": ("nginx",)}, "proxy must be addresses"),
     "a path that leaves": ({"path": "/a b"}, "path is where"),
 }
