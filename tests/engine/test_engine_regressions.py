@@ -310,3 +310,30 @@ def test_what_was_deleted_before_it_was_asked_does_not_count(world: World) -> No
     world.loop.run(engine.settled())
 
     assert [text.startswith("Answer") for text in shown(world)] == [True]
+
+
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize(
+    ("faults", "became"),
+    [
+        (["never", "sent, unknown"], "sent"),  # refused, and its plain form perhaps sent
+        (["sent, unknown", "never"], "doubtful"),  # perhaps sent, and then refused
+    ],
+)
+def test_what_a_service_may_know_by_its_key_goes_again_with_the_same_content(
+    world: World, faults: list[str], became: str, *, killed: bool
+) -> None:
+    wall = world.walls["keyed"]
+    wall.faults.extend(faults)
+    engine = an_engine(world)
+    asked = a_message("@gryag_bot well?", id="m1", place=FRIENDS)  # in a group the answer quotes it
+    world.loop.run(engine.receive(asked))
+    if killed:
+        while not wall.made:
+            world.loop.tick(1)
+        world.kill()
+        world.open()
+        engine = an_engine(world)
+    world.loop.run(engine.settled())
+
+    assert (wall.wrong, shown(world), world.rows("outbox", "status")) == ([], ["Answer 0."], [(became,)])

@@ -334,7 +334,7 @@ async def test_what_is_refused_for_good_is_dropped_and_holds_nothing_up(store: S
 
     first, second = await carried(store, platform, item("o1"), item("o2"))
 
-    assert first == item("o1", status="dropped", attempts=1, why="never")
+    assert first == item("o1", status="dropped", attempts=2, why="never", plain=True)
     assert second.status == "sent"
 
 
@@ -347,7 +347,7 @@ async def test_what_is_refused_is_sent_in_plain_text_without_quote_and_media(sto
     (sent,) = await carried(store, platform, one)
 
     plain = Reply(place=DIRECT, text=f"**Look:**\n\n{photo.caption}")
-    assert sent == replace(one, reply=plain, status="sent", attempts=1, message_id="s-0", sent_at=NOON)
+    assert sent == replace(one, reply=plain, plain=True, status="sent", attempts=2, message_id="s-0", sent_at=NOON)
     (delivery,) = platform.deliveries
     assert delivery.plain
     assert delivery.reply == plain

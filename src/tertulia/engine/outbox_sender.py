@@ -7,7 +7,8 @@ attempt with its outcome. The outcomes of an attempt:
 - sent: the platform returned a receipt, the id of the message;
 - `NotSent`: it was certainly not sent, and is retried after a backoff, or after `retry_after` where the platform asks;
 - `SendRefused`: an edit of a draft becomes a new message; any other is tried in plain text at once. Where that is
-  refused too, it is dropped, and the person gets a notice, stored with the drop;
+  refused too, it is dropped, and the person gets a notice, stored with the drop. Where an earlier attempt may have been
+  sent, the service may know its id with that content, so nothing else goes under it: it is doubtful;
 - anything else, also a crash of the process: the outcome is unknown. A retry could duplicate the message. So it is
   retried only within the platform's idempotency window, or where it is an edit, since a second edit changes nothing, or
   where `Behavior.doubtful_replies` is "resend". Else it becomes "doubtful", and `tertulia outbox` lists it.
@@ -271,11 +272,11 @@ class OutboxSender:
             item = replace(item, why=reason_of(error))
             await self._store_status(item)
             return item, None
-        now, number = self._now(), item.attempts + 1
-        attempt = DeliveryAttempt(number=number, begun_at=now)
-        begun = replace(item, status="sending", attempts=number, sent_at=doubt or now, attempt=attempt)
+        now = self._now()
+        attempt = DeliveryAttempt(number=item.attempts + 1, begun_at=now)
+        begun = replace(item, status="sending", attempts=attempt.number, sent_at=doubt or now, attempt=attempt)
         await self._store_status(begun)
-        made = await self._send_once(platform, begun, delivery)
+        made = await self._send_once(platform, begun, delivery, is_known=self._may_be_known(item))
         attempt = replace(attempt, ended_at=self._now(), outcome=made.item.status, why=made.item.why)
         ended = replace(made.item, attempt=attempt)
         if doubt and ended.status == "waiting":
@@ -286,7 +287,10 @@ class OutboxSender:
                 self.enqueue([notice])
         else:
             await self._store_status(ended)
-        return replace(ended, attempt=None), made.wait
+        ended = replace(ended, attempt=None)
+        if ended.plain and not item.plain:  # it is stored by now in which form its id goes from here on
+            return await self._attempt(platform, ended, number)
+        return ended, made.wait
 
     async def _refusal_notice(self, item: OutboxItem) -> OutboxItem | None:
         """Return the line that tells a person of a reply that cannot be sent; None for what is such a line itself."""
@@ -299,8 +303,8 @@ class OutboxSender:
             id=f"{item.id}-refused", reply=reply, made_at=self._now(), run=item.run, task=item.task, kind="error"
         )
 
-    async def _send_once(self, platform: Platform, item: OutboxItem, delivery: Delivery) -> Attempt:
-        """Send a delivery; where it is refused, once more in plain text."""
+    async def _send_once(self, platform: Platform, item: OutboxItem, delivery: Delivery, *, is_known: bool) -> Attempt:
+        """Send a delivery, which the service may know already from an earlier attempt."""
         try:
             async with asyncio.timeout(self._send_timeout):
                 with foreign_code(platform.name):
@@ -311,7 +315,8 @@ class OutboxSender:
             unsent = replace(item, status="waiting", sent_at=None, why=reason_of(error))
             return Attempt(item=unsent, wait=error.retry_after)
         except SendRefused as error:
-            refusal = error
+            log.warning("%s refused by %s: %s", item.id, platform.name, error)
+            return await self._refused(item, delivery, error, is_known=is_known)
         except asyncio.CancelledError:
             if is_cancelled():
                 raise
@@ -323,24 +328,24 @@ class OutboxSender:
         else:
             item = _as_sent(item, delivery)
             return Attempt(item=replace(item, status="sent", message_id=message_id, sent_at=self._now(), why=""))
-        return await self._refused(platform, item, delivery, refusal)
 
     def _unknown_outcome(self, item: OutboxItem, delivery: Delivery, why: str) -> Attempt:
         """Return what becomes of an item where nobody knows whether its delivery was sent."""
         item = self._resolve_unknown_outcome(_count_unknown_attempt(item), why)
         return Attempt(item=_as_sent(item, delivery) if item.status == "doubtful" else item)
 
-    async def _refused(self, platform: Platform, item: OutboxItem, delivery: Delivery, error: SendRefused) -> Attempt:
-        """Return what becomes of an item after a refusal: it is sent in another form, or dropped."""
-        log.warning("%s refused by %s: %s", item.id, platform.name, error)
+    async def _refused(self, item: OutboxItem, delivery: Delivery, error: SendRefused, *, is_known: bool) -> Attempt:
+        """Return what becomes of an item after a refusal: it is to go in another form, or is doubtful, or dropped."""
         dropped = replace(item, status="dropped", sent_at=None, why=reason_of(error))
         if error.left:
             await retry_forever(lambda: self._updates.leave(item.reply.place, at=self._now()), sleep=self._sleep)
             return Attempt(item=dropped)
         if item.edits is not None:
             return Attempt(item=_without_draft(item, reason_of(error)))
-        if plain := _in_plain_text(delivery):
-            return await self._send_once(platform, item, plain)
+        if is_known:
+            return Attempt(item=_as_sent(self._as_doubtful(item, reason_of(error)), delivery))
+        if not item.plain and _in_plain_text(item.reply).text.strip():
+            return Attempt(item=replace(dropped, status="waiting", plain=True))
         return Attempt(item=dropped, refused=True)
 
     async def _delivery(self, item: OutboxItem, *, waits: bool) -> Delivery:
@@ -348,10 +353,11 @@ class OutboxSender:
 
         A file that is gone goes in words. Where one cannot be read now, raise `NotSent` if it *waits*; else words go.
         """
-        media = [await self._with_bytes(one, waits=waits) for one in item.reply.media]
+        reply = _in_plain_text(item.reply) if item.plain else item.reply
+        media = [await self._with_bytes(one, waits=waits) for one in reply.media]
         sent = tuple(one for one in media if one.data or one.sha256 is None)
         words = [cut(one.caption, MAX_WORDS) for one in media if one not in sent]
-        reply = replace(item.reply, text="\n\n".join(filter(None, [item.reply.text, *words])), media=sent)
+        reply = replace(reply, text="\n\n".join(filter(None, [reply.text, *words])), media=sent)
         if reply.reply_to and self._is_in_former_place(reply.place, reply.reply_to):
             reply = replace(reply, reply_to=None)
         reply = replace(reply, place=self._aliases.current(reply.place))
@@ -362,6 +368,7 @@ class OutboxSender:
             reply=reply,
             edits=item.edits,
             streamed=item.streamed,
+            plain=item.plain,
         )
 
     async def _with_bytes(self, media: Media, *, waits: bool) -> Media:
@@ -383,14 +390,20 @@ class OutboxSender:
 
     def _resolve_unknown_outcome(self, item: OutboxItem, why: str) -> OutboxItem:
         """Return the item as "sending" where a retry is safe or wanted, else as "doubtful"."""
-        platform = self._platforms[item.reply.place.platform]
-        age = None if item.sent_at is None else self._now() - item.sent_at
-        window = platform.capabilities.idempotency_window
-        is_safe = age is not None and timedelta(0) <= age < window  # negative where the clock was set back
-        is_safe = is_safe or (item.edits is not None and item.unknown_attempts < MAX_EDIT_RETRIES)
+        is_safe = self._may_be_known(item) or (item.edits is not None and item.unknown_attempts < MAX_EDIT_RETRIES)
         again = is_safe or (self._doubtful == "resend" and item.unknown_attempts < MAX_COPIES)
         if again and item.kind != "draft":  # the answer is sent as a new message
             return replace(item, status="sending", why=why)
+        return self._as_doubtful(item, why)
+
+    def _may_be_known(self, item: OutboxItem) -> bool:
+        """Return whether an item may have been sent, and the service would know it again by its id."""
+        if item.sent_at is None:
+            return False
+        window = self._platforms[item.reply.place.platform].capabilities.idempotency_window
+        return timedelta(0) <= self._now() - item.sent_at < window  # negative where the clock was set back
+
+    def _as_doubtful(self, item: OutboxItem, why: str) -> OutboxItem:
         log.warning("the outcome of sending %s is unknown (%s); `tertulia outbox` lists it", item.id, why)
         return replace(item, status="doubtful", why=why)
 
@@ -408,12 +421,9 @@ def _as_sent(item: OutboxItem, delivery: Delivery) -> OutboxItem:
     return replace(item, reply=reply)
 
 
-def _in_plain_text(delivery: Delivery) -> Delivery | None:
-    """Return a delivery in its simplest form; None where it has that already, or nothing is left to say in it."""
-    reply = replace(with_media_as_text(delivery.reply, frozenset()), reply_to=None)
-    if delivery.plain or not reply.text.strip():
-        return None
-    return replace(delivery, plain=True, reply=reply)
+def _in_plain_text(reply: Reply) -> Reply:
+    """Return a reply in its simplest form: its text, with words in place of media."""
+    return replace(with_media_as_text(reply, frozenset()), reply_to=None)
 
 
 def _without_draft(item: OutboxItem, why: str) -> OutboxItem:

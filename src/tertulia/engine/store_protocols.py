@@ -84,6 +84,7 @@ class OutboxItem(Struct, frozen=True, kw_only=True):
     part: int = 0  # its number in a split reply
     separator: str = ""  # the text between the previous part and this one
     edits: str | None = None  # the platform's id of the draft that it replaces
+    plain: bool = False  # whether it was refused in its own form, and goes in plain text from then on
     streamed: bool = False  # see `Delivery`; not stored
     attempt: DeliveryAttempt | None = None  # that begins or ends with this status; stored beside the reply
 

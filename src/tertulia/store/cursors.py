@@ -6,7 +6,7 @@ from tertulia.memory.values import CursorKind, UnreadRange
 from tertulia.messages import Place
 from tertulia.store.database import Database, upsert_row
 from tertulia.store.encoding import PLACE
-from tertulia.store.identities import find_place, read_place
+from tertulia.store.identities import find_place, read_counts
 from tertulia.store.message_rows import has_changed
 from tertulia.store.threads import Repository, reading
 
@@ -29,7 +29,7 @@ class SqlCursors(Repository):
 
     @reading
     def next_range(self, database: Database, place: Place, *, most: int | None = None) -> UnreadRange | None:
-        row, messages, changes = read_place(database, place, "id, messages, changes") or (None, 0, 0)
+        row, messages, changes = read_counts(database, place, "id, messages, changes") or (None, 0, 0)
         stale = "SELECT min(number) FROM messages WHERE place = :place AND stale = 1"
         ((again,),) = database.all(stale, place=row)
         if again is not None:
@@ -54,7 +54,7 @@ def read_cursor(database: Database, place: Place, what: CursorKind = "facts") ->
 
 def set_cursor(database: Database, place: Place, number: int, what: CursorKind = "facts") -> None:
     """Set the cursor of a place, at most to its number of messages."""
-    row = read_place(database, place, "id, messages")
+    row = read_counts(database, place, "id, messages")
     if row is None:
         return
     upsert_row(database, "reading_cursors", "place", **{"place": row[0], what: max(0, min(number, row[1]))})
@@ -75,7 +75,7 @@ def mark_read(database: Database, reading: UnreadRange) -> None:
 
 def is_current(database: Database, reading: UnreadRange) -> bool:
     """Return whether a range is still unread, and none of its messages has changed since it was handed out."""
-    row = read_place(database, reading.place, "id, messages, changes")
+    row = read_counts(database, reading.place, "id, messages, changes")
     if row is None or row[1] < reading.stop or row[2] < reading.changes:
         return False  # it was forgotten meanwhile
     unread = "SELECT 1 FROM messages WHERE place = :place AND number = :start AND (stale = 1 OR number = :read)"

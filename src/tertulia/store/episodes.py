@@ -17,7 +17,7 @@ from tertulia.store.identities import (
     IdentityCache,
     conversation_start,
     find_place,
-    read_place,
+    read_counts,
     upsert_author,
     upsert_title,
 )
@@ -223,7 +223,7 @@ def insert_episode(database: Database, place: int, episode: Episode) -> None:
 
 
 def _read_cursor(database: Database, place: Place) -> EpisodeCursor | None:
-    row = read_place(database, place, "id, messages, changes, beginning")
+    row = read_counts(database, place, "id, messages, changes, beginning")
     if row is None:
         return None
     place_row, count, changes, beginning = row

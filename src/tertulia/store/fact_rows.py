@@ -59,11 +59,6 @@ _INSERT_SOURCE = """INSERT INTO fact_sources (fact, place, message_id)
     SELECT id, place, :message_id FROM facts WHERE fact_id = :fact_id"""
 
 
-def is_forgetting(database: Database) -> bool:
-    """Return whether facts are marked as forgotten, and not removed yet."""
-    return database.one("SELECT 1 FROM facts WHERE forgotten_at IS NOT NULL") is not None
-
-
 def find_subject(database: Database, subject: Subject) -> int | None:
     """Return the row of a person; None for an id that cannot be stored."""
     return find_author(database, clean(subject.platform), subject.id) if clean(subject.id) == subject.id else None

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
+from tertulia.errors import StoreBroken
 from tertulia.messages import Author, Place
 from tertulia.store.database import Database, insert_row
 from tertulia.store.encoding import AUTHOR, PLACE, clean, dumps, format_time, validate_id
@@ -35,6 +36,14 @@ def read_place(database: Database, place: Place, columns: str) -> Any:
     return database.one(f"SELECT {columns} FROM places WHERE id = {_BY_KEY}", key=place_key(place))
 
 
+def read_counts(database: Database, place: Place, columns: str) -> Any:
+    """Return the same of columns that are numbers: they are counted with, also where no error is the store's."""
+    found = read_place(database, place, columns)
+    if found and not all(isinstance(number, int) for number in found):
+        raise StoreBroken(f"it holds something that cannot be read: {found!r} as {columns} of a place")
+    return found
+
+
 def upsert_place(database: Database, place: Place) -> int:
     found = find_place(database, place)
     if found is not None:
@@ -53,13 +62,13 @@ def upsert_place(database: Database, place: Place) -> int:
 
 def audience_start(database: Database, place: Place) -> int:
     """Return the number of the first message since the place changed between direct chat and group."""
-    row = read_place(database, place, _audience_start_column(place))
+    row = read_counts(database, place, _audience_start_column(place))
     return row[0] if row else 0
 
 
 def conversation_start(database: Database, place: Place) -> int:
     """Return the number of the first message since `clear`, or since the place became direct or a group."""
-    row = read_place(database, place, conversation_start_column(place))
+    row = read_counts(database, place, conversation_start_column(place))
     return row[0] if row else 0
 
 

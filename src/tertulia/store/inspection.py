@@ -35,7 +35,7 @@ from tertulia.store import decisions
 from tertulia.store.database import Database, Row
 from tertulia.store.encoding import AUTHOR, PLACE, TASK, TURNS, format_time, parse_time, validate
 from tertulia.store.fact_rows import select_facts
-from tertulia.store.identities import IMPORTS, IdentityCache, conversation_start_column, find_place, read_place
+from tertulia.store.identities import IMPORTS, IdentityCache, conversation_start_column, find_place, read_counts
 from tertulia.store.inspected_lists import InspectedLists
 from tertulia.store.inspected_memory import InspectedMemory
 from tertulia.store.message_rows import MESSAGE_COLUMNS, current_reactions, decode_messages
@@ -191,7 +191,7 @@ class SqlInspection(InspectedMemory, InspectedLists):
     def conversation(self, database: Database, place: Place, named: Named, *, most: int) -> StoredConversation:
         row = find_place(database, place)
         columns = f"events, messages, {conversation_start_column(place)}"
-        event, count, beginning = read_place(database, place, columns) or (0, 0, 0)
+        event, count, beginning = read_counts(database, place, columns) or (0, 0, 0)
         newest = database.one("SELECT coalesce(max(id), 0) FROM place_events")
         values: dict[str, Any] = {"place": row, "most": most}
         if named.everything:

@@ -23,7 +23,7 @@ from tertulia.messages import Message, Place, PlaceKey, placeholder_of
 from tertulia.store import message_rows
 from tertulia.store.database import Database, Row
 from tertulia.store.encoding import MESSAGE, TURNS
-from tertulia.store.identities import IdentityCache, place_key, read_place
+from tertulia.store.identities import IdentityCache, place_key, read_counts
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages
 from tertulia.store.threads import CheckedCalls, ConnectionThread
 from tertulia.turns import Turn
@@ -149,7 +149,7 @@ class LogCache:
     def cache_of(self, database: Database, place: Place) -> tuple[int, int, PlaceCache] | None:
         """Return the place's row, its number of messages, and its cache without messages that have changed since."""
         key = place_key(place)
-        found = read_place(database, place, "id, messages, changes")
+        found = read_counts(database, place, "id, messages, changes")
         if found is None:
             return None
         row, count, changes = found

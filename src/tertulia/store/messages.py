@@ -23,7 +23,7 @@ from tertulia.store.identities import (
     IdentityCache,
     conversation_start_column,
     find_place,
-    read_place,
+    read_counts,
     upsert_author,
     upsert_name,
     upsert_place,
@@ -339,7 +339,7 @@ def waiting_places(database: Database) -> list[Place]:
 
 def snapshot(database: Database, place: Place, most: int | None, identities: IdentityCache) -> PlaceSnapshot:
     """Return the messages that wait in a place, the oldest ones if there are more than *most*."""
-    known = read_place(database, place, f"id, messages, changes, {conversation_start_column(place)}")
+    known = read_counts(database, place, f"id, messages, changes, {conversation_start_column(place)}")
     row, count, changes, first = known or (None, 0, 0, 0)
     select = f"""SELECT {MESSAGE_COLUMNS}, d.at FROM decisions d JOIN messages m ON m.id = d.message
         WHERE d.place = :place AND d.reason = 'waiting' ORDER BY d.message LIMIT :most"""

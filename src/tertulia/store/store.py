@@ -17,11 +17,9 @@ from tertulia.prompt.ledger import Ledgers
 from tertulia.store import maintenance
 from tertulia.store.chats import SqlChats
 from tertulia.store.cursors import SqlCursors
-from tertulia.store.database import Database
 from tertulia.store.descriptions import SqlDescriptions
 from tertulia.store.episodes import SqlEpisodes, SqlWindowPasts
 from tertulia.store.events import SqlEvents
-from tertulia.store.fact_rows import is_forgetting
 from tertulia.store.facts import SqlFacts, SqlProposals
 from tertulia.store.forget import person
 from tertulia.store.forget.person import SqlForgets
@@ -291,13 +289,11 @@ class StoreOpener:
         alone = opened.reading is opened.writing
         reader = writer if alone else ReaderThread(opened.reading, "tertulia store, reading")
         store = Store(writer, reader, opened, beside=self._beside)
-        return store if alone or self._beside else _resume(store, opened.reading)
+        return store if alone or self._beside else _resume(store)
 
 
-def _resume(store: Store, reading: Database) -> Store:
+def _resume(store: Store) -> Store:
     """Finish what a process that was killed had begun to forget; return the store."""
-    if not is_forgetting(reading) and not person.is_unfinished(reading):
-        return store
     with ThreadPoolExecutor(1) as thread:  # this one may have a loop that runs
         try:
             thread.submit(asyncio.run, store.resume_forgetting()).result()

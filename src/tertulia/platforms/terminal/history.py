@@ -16,7 +16,7 @@ def summary_lines(view: View, now: datetime, *, anew: str, shown: int) -> list[s
     conversation.
     """
     count = view.count - view.beginning
-    if count <= 0:
+    if count <= 0 or not view.messages:
         return []
     first = _first_shown(view, shown)
     lines = [

@@ -101,11 +101,6 @@ class SqlForgets(Repository):
         return await self._writer.run(lambda database: _end(database, plan))
 
 
-def is_unfinished(database: Any) -> bool:
-    """Return whether somebody is being forgotten."""
-    return database.one(_UNFINISHED) is not None
-
-
 def is_to_be_rewritten(database: Database) -> bool:
     """Return whether people were removed and the file was not rewritten since: pages may still have copies of words."""
     return database.one("SELECT 1 FROM forgets WHERE state = 'removed'") is not None

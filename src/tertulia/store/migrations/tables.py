@@ -367,6 +367,7 @@ RUNS = (
         part INTEGER NOT NULL DEFAULT 0,
         separator TEXT NOT NULL DEFAULT '',  -- between it and the part before it
         edits TEXT,  -- the id of our own message that it replaces
+        plain INTEGER NOT NULL DEFAULT 0,  -- whether it goes in plain text, since the service refused its own form
         unknown_attempts INTEGER NOT NULL DEFAULT 0,  -- of which nobody knows the outcome
         position INTEGER  -- how many messages the place had when it was sent
     )""",
