@@ -110,6 +110,10 @@ class Database(Protocol):
         """Insert a row into a table whose key is `id`; return that id."""
         ...
 
+    def insert_all(self, statement: str, rows: Iterable[Mapping[str, Any]]) -> list[int]:
+        """Insert rows as `insert` does, in one round trip; return their ids."""
+        ...
+
     def insert_new(self, statement: str, /, **values: Any) -> int | None:
         """Insert a row `ON CONFLICT DO NOTHING`; return its id, or None if it exists."""
         ...

@@ -7,8 +7,6 @@ taken and not answered, or answered and still waiting. Messages of the agent and
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import groupby
-from operator import itemgetter
 
 from msgspec.structs import replace
 
@@ -51,8 +49,7 @@ def skip(
         seen = database.one("SELECT changes FROM places WHERE id = :place", place=row)
         if seen != (changes,):
             return False
-    if made := _decide(database, _SKIP, place, row, decisions, at):
-        events.add(database, *made, at=at)
+    events.add(database, *_decide(database, _SKIP, place, row, decisions, at), at=at)
     return True
 
 
@@ -173,7 +170,5 @@ def _publish(database: Database, reason: Reason, messages: Iterable[Row], at: da
     select = """SELECT t.body, m.message_id FROM messages m JOIN titles t ON t.id = m.title
         WHERE m.id IN (:messages) ORDER BY m.id"""
     rows = database.all(select, messages=[message for (message,) in messages])
-    for place, of_place in groupby(rows, itemgetter(0)):
-        where = PLACE.loads(place)
-        made = [MessageDecided(place=where, message_id=message_id, reason=reason) for _, message_id in of_place]
-        events.add(database, *made, at=at)
+    made = [MessageDecided(place=PLACE.loads(place), message_id=name, reason=reason) for place, name in rows]
+    events.add(database, *made, at=at)

@@ -61,8 +61,8 @@ _INSERT_FORGOTTEN = """INSERT INTO episodes
     WHERE place = :place AND number = :last
     ON CONFLICT (episode_id) DO UPDATE SET start = excluded.start, stop = excluded.stop"""
 
-# A place that is read up to a message, for facts and for episodes.
-_MARK_ALL_READ = """INSERT INTO reading_cursors (place, facts, episodes) VALUES (:place, :read, :read)
+# A place that is read up to its last message, for facts and for episodes.
+_MARK_ALL_READ = """INSERT INTO reading_cursors (place, facts, episodes) VALUES (:place, :last + 1, :last + 1)
     ON CONFLICT (place) DO UPDATE SET
         facts = CASE WHEN reading_cursors.facts > excluded.facts THEN reading_cursors.facts ELSE excluded.facts END,
         episodes = CASE WHEN reading_cursors.episodes > excluded.episodes THEN reading_cursors.episodes
@@ -156,13 +156,16 @@ def _is_current(database: Database, episode: Episode, seen: EpisodeCursor) -> bo
 
 def forget_direct_chats(database: Database, author: int) -> None:
     """Remove the episodes of a person's direct chats, and mark all messages there as read."""
-    stale = "UPDATE messages SET stale = 0 WHERE place = :place AND number <= :last AND stale = 1"
-    for place, last in database.all(_DIRECT_CHATS, author=author):
-        database.run("DELETE FROM episodes WHERE place = :place AND start <= :last", place=place, last=last)
-        database.run("DELETE FROM window_pasts WHERE place = :place", place=place)
-        database.run(_INSERT_FORGOTTEN, episode_id=f"forgotten {place}", place=place, last=last)
-        database.run(_MARK_ALL_READ, place=place, read=last + 1)
-        database.run(stale, place=place, last=last)
+    found = database.all(_DIRECT_CHATS, author=author)
+    chats = [{"place": place, "last": last, "episode_id": f"forgotten {place}"} for place, last in found]
+    for statement in (
+        "DELETE FROM episodes WHERE place = :place AND start <= :last",
+        "DELETE FROM window_pasts WHERE place = :place",
+        _INSERT_FORGOTTEN,
+        _MARK_ALL_READ,
+        "UPDATE messages SET stale = 0 WHERE place = :place AND number <= :last AND stale = 1",
+    ):
+        database.many(statement, chats)
 
 
 def remove_containing(database: Database, messages: Collection[int]) -> None:

@@ -4,7 +4,8 @@ The table has no index but its sequence, which is the cursor. So an event is app
 its place is, and a commit for many places writes one page of events. An index by place cost a page for each place.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 from tertulia.errors import InvalidValue, TertuliaError
 from tertulia.events import DurableEvent, FactsChanged, PlaceChanged
 from tertulia.messages import Place
-from tertulia.store.database import Database, insert_row
+from tertulia.store.database import Database, insert_into
 from tertulia.store.encoding import ANY, PLACE, dumps, format_time
 from tertulia.store.identities import find_place, upsert_place
 from tertulia.store.threads import Repository, WriterThread, reading
@@ -28,6 +29,9 @@ LAST_ROW = 2**63 - 1  # that a table may have
 Published = Callable[[Sequence[DurableEvent]], None]
 
 _COLUMNS = ("place", "number", "cursor", "at")
+_INSERT = insert_into("place_events", "place", "number", "run_id", "at", "body")
+# counts more events of places
+_COUNT = "UPDATE places SET events = events + :more WHERE id IN (:places) RETURNING id, events"
 # the oldest events after a cursor, of one place or run if that is said, each with the newest title of its place
 _READ = """SELECT e.id, e.number, e.at, e.body,
         (SELECT t.body FROM titles t WHERE t.place = e.place ORDER BY t.id DESC LIMIT 1),
@@ -92,19 +96,25 @@ class SqlEvents(Repository):
 def add(
     database: Database, *events: DurableEvent, at: datetime | None = None, counted: tuple[int, int] | None = None
 ) -> None:
-    """Store events of one place, and publish them when the transaction is committed.
+    """Store events, and publish them when the transaction is committed.
 
-    They get the next numbers of their place. A caller that has *counted* them gives its row and the first number.
+    They get the next numbers of their places. A caller that has *counted* those of one place gives its row and the
+    first number.
     """
-    place, number = counted or _count(database, events[0].place, len(events))
+    named = {event.place.key: event.place for event in events}
+    row_of = {key: counted[0] if counted else upsert_place(database, place) for key, place in named.items()}
+    places = [row_of[event.place.key] for event in events]
+    following = {counted[0]: counted[1]} if counted else _count(database, Counter(places))
     when = format_time(at)
-    for following, event in enumerate(events, number):
-        run_id = getattr(event, "run_id", None)
-        values = {"place": place, "number": following, "run_id": run_id, "at": when, "body": _body(event)}
-        row = insert_row(database, "place_events", **values)
+    rows: list[dict[str, Any]] = []
+    for place, event in zip(places, events, strict=True):
+        run_id, number = getattr(event, "run_id", None), following[place]
+        rows.append({"place": place, "number": number, "run_id": run_id, "at": when, "body": _body(event)})
+        following[place] = number + 1
+    for event, values, row in zip(events, rows, database.insert_all(_INSERT, rows), strict=True):
         if row % CLEANUP_INTERVAL == 0:
             database.run("DELETE FROM place_events WHERE id <= :last", last=row - MAX_EVENTS)
-        database.events.append(replace(event, at=at, number=following, cursor=str(row)))
+        database.events.append(replace(event, at=at, number=values["number"], cursor=str(row)))
 
 
 def add_place_changes(
@@ -117,16 +127,18 @@ def add_place_changes(
     """Store that what is stored of places, by their rows, changed as a whole, or their facts."""
     select = """SELECT t.body FROM places p JOIN titles t ON t.id = (SELECT max(id) FROM titles WHERE place = p.id)
         WHERE p.id IN (:places) ORDER BY p.id"""
-    for (place,) in database.all(select, places=list(places)):
-        add(database, kind(place=PLACE.loads(place)), at=at)
+    found = database.all(select, places=list(places))
+    add(database, *(kind(place=PLACE.loads(place)) for (place,) in found), at=at)
 
 
-def _count(database: Database, place: Place, more: int) -> tuple[int, int]:
-    """Count events in their place; return its row and the number of the first."""
-    row = upsert_place(database, place)
-    update = "UPDATE places SET events = events + :more WHERE id = :place RETURNING events"
-    ((last,),) = database.all(update, more=more, place=row)
-    return row, last - more + 1
+def _count(database: Database, more: Mapping[int, int]) -> dict[int, int]:
+    """Count how many *more* events there are in places, by their rows; return the number of the first in each."""
+    first: dict[int, int] = {}
+    for number in set(more.values()):  # mostly each place has as many
+        there = [place for place, of_place in more.items() if of_place == number]
+        for place, last in database.all(_COUNT, more=number, places=there):
+            first[place] = last - number + 1
+    return first
 
 
 def _body(event: DurableEvent) -> str:

@@ -96,9 +96,11 @@ class SqlFacts(Repository):
         new = [
             one for one in changed if one.id in given_ids and is_current(one, one.learned_at)
         ]  # others: known before
-        for place in {fact.place.key: fact.place for fact in new}.values():
-            there = tuple(fact.id for fact in new if fact.place.key == place.key)
-            events.add(database, FactsLearned(place=place, fact_ids=there), at=max(fact.learned_at for fact in new))
+        learned = [
+            FactsLearned(place=place, fact_ids=tuple(fact.id for fact in new if fact.place.key == place.key))
+            for place in {fact.place.key: fact.place for fact in new}.values()
+        ]
+        events.add(database, *learned, at=max((fact.learned_at for fact in new), default=None))
         return changed
 
     @reading
@@ -343,15 +345,15 @@ _CANDIDATES = """SELECT f.fact_id, o.message_id, o.id, o.position, coalesce(o.re
     WHERE r.place = :place AND n.author = f.about AND p.until > :now ORDER BY f.id, o.id"""
 
 # What was said in a place between two numbers.
-_SAID_BETWEEN = """SELECT a.author_id, m.role FROM messages m JOIN names n ON n.id = m.name
+_SAID_BETWEEN = """SELECT m.number, a.author_id, m.role FROM messages m JOIN names n ON n.id = m.name
     JOIN authors a ON a.id = n.author WHERE m.place = :place AND m.number >= :start AND m.number < :stop
     ORDER BY m.number"""
 
-# Whether another reply was being sent when a message came: people may see one before we know that it was sent. Answers
+# The replies that were being sent when a message came: people may see one before we know that it was sent. Answers
 # to commands, without author and run, do not count.
-_SENT_BETWEEN = """SELECT 1 FROM outbox WHERE place = :place AND id > :row AND made_at <= :received_at
-    AND status NOT IN ('waiting', 'dropped') AND (author IS NOT NULL OR run_id IS NOT NULL)
-    AND coalesce(reply_id, outgoing_id) <> :reply_id"""
+_SENT_BETWEEN = """SELECT id, coalesce(reply_id, outgoing_id) FROM outbox
+    WHERE place = :place AND id > :row AND made_at <= :received_at
+    AND status NOT IN ('waiting', 'dropped') AND (author IS NOT NULL OR run_id IS NOT NULL)"""
 
 
 class SqlProposals(Repository):
@@ -376,16 +378,22 @@ class SqlProposals(Repository):
     def candidates(self, database: Database, message: Message, *, now: datetime) -> Sequence[Proposal]:
         place, at = find_place(database, message.place), utc(now).isoformat()
         rows = database.all(_CANDIDATES, place=place, message=message.id, text=text_of(message), now=at)
+        if not rows:
+            return []
         facts = facts_with_ids(database, [fact_id for fact_id, *_ in rows])
+        *_, number, received_at = rows[0]  # of the message
+        first, start = min(row for _, _, row, *_ in rows), min(position for _, _, _, position, *_ in rows)
+        said = database.all(_SAID_BETWEEN, place=place, start=start, stop=number)
+        sent = database.all(_SENT_BETWEEN, place=place, row=first, received_at=received_at)
         found: list[Proposal] = []
-        for fact_id, shown_as, row, position, reply_id, number, received_at in rows:
-            said = database.all(_SAID_BETWEEN, place=place, start=position, stop=number)
-            sent = {"place": place, "row": row, "received_at": received_at, "reply_id": reply_id}
+        for fact_id, shown_as, row, position, reply_id, *_ in rows:
+            since = [(author, role) for at, author, role in said if at >= position]
+            is_sending = any(one > row and other != reply_id for one, other in sent)
             proposal = Proposal(
                 fact=facts[fact_id],
                 shown_as=shown_as,
-                authors_since=frozenset(author for author, role in said if role == "user"),
-                is_last=all(role == "user" for _, role in said) and database.one(_SENT_BETWEEN, **sent) is None,
+                authors_since=frozenset(author for author, role in since if role == "user"),
+                is_last=all(role == "user" for _, role in since) and not is_sending,
             )
             found.append(proposal)
         return found

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from tertulia.formats.imported import ImportedBan, ImportedEpisode, Remembered
 from tertulia.memory.values import Episode, Fact, FactRules, check_fact
 from tertulia.messages import Place
-from tertulia.platform import Deleted
 from tertulia.store import episodes, places
 from tertulia.store.cursors import read_cursor, set_cursor
 from tertulia.store.database import Database
@@ -33,11 +32,11 @@ OVERLAPPING = "episodes with messages of another"
 Outcome = Literal["added", "known"] | str  # or the reason why it is skipped
 
 
-# A message of a chat, in whichever of its threads it is.
-_FIND_MESSAGE = """SELECT m.place, m.title, m.number, n.author,
+# Messages of a chat, in whichever of its threads they are.
+_FIND_MESSAGES = """SELECT m.message_id, m.place, m.title, m.number, n.author,
         CASE WHEN m.deleted = 1 OR m.hidden = 1 THEN 1 ELSE 0 END
     FROM messages m JOIN places p ON p.id = m.place JOIN names n ON n.id = m.name
-    WHERE p.platform = :platform AND p.place_id = :place_id AND m.message_id = :message_id ORDER BY m.id LIMIT 1"""
+    WHERE p.platform = :platform AND p.place_id = :place_id AND m.message_id IN (:ids) ORDER BY m.id DESC"""
 
 # The messages of an episode: when they were sent, by whom, and whether they can still be read.
 _MESSAGES_BETWEEN = """SELECT m.sent_at, a.author_id, m.role, CASE WHEN m.deleted = 1 OR m.hidden = 1 THEN 1 ELSE 0 END
@@ -119,25 +118,21 @@ def _add_fact(database: Database, fact: Fact, rules: FactRules) -> Outcome:
 
 def _messages(database: Database, place: Place, message_ids: Iterable[str]) -> list[_Found]:
     """Return the messages of a chat with these ids, in whichever of its threads they are."""
+    now, ids = places.redirect_ids(database, place, message_ids)
+    rows = database.all(_FIND_MESSAGES, platform=now.platform, place_id=now.id, ids=ids)
     identities = IdentityCache()
-    found: list[_Found] = []
-    for message_id in message_ids:
-        now = places.redirect_change(database, Deleted(place=place, message_id=message_id))
-        row = database.one(_FIND_MESSAGE, platform=now.place.platform, place_id=now.place.id, message_id=now.message_id)
-        if row is None:
-            continue
-        place_row, title, number, author, is_gone = row
-        found.append(
-            _Found(
-                row=place_row,
-                place=identities.place(database, title),
-                message_id=now.message_id,
-                number=number,
-                author=author,
-                is_gone=bool(is_gone),
-            )
+    found = {
+        message_id: _Found(
+            row=row,
+            place=identities.place(database, title),
+            message_id=message_id,
+            number=number,
+            author=author,
+            is_gone=bool(is_gone),
         )
-    return found
+        for message_id, row, title, number, author, is_gone in rows  # of those with one id the first is last
+    }
+    return [found[one] for one in ids if one in found]
 
 
 def _add_episode(database: Database, given: ImportedEpisode) -> Outcome:

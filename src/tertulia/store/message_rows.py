@@ -121,9 +121,11 @@ def _publish(database: Database, messages: Collection[int], at: datetime | None)
     """Publish that messages have changed, with an event for each place."""
     select = """SELECT m.place, (SELECT t.body FROM titles t WHERE t.place = m.place ORDER BY t.id DESC LIMIT 1),
         m.message_id FROM messages m WHERE m.id IN (:messages) ORDER BY m.place, m.number"""
-    for (_, place), found in groupby(database.all(select, messages=list(messages)), itemgetter(0, 1)):
-        changed = MessagesChanged(place=PLACE.loads(place), message_ids=tuple(message_id for *_, message_id in found))
-        events.add(database, changed, at=at)
+    changed = [
+        MessagesChanged(place=PLACE.loads(place), message_ids=tuple(message_id for *_, message_id in found))
+        for (_, place), found in groupby(database.all(select, messages=list(messages)), itemgetter(0, 1))
+    ]
+    events.add(database, *changed, at=at)
 
 
 def has_changed(database: Database, place: int, since: int, between: tuple[int, int]) -> bool:

@@ -8,7 +8,7 @@ first, they are appended to those of the old one.
 
 import secrets
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import reduce
 from typing import Any, NamedTuple, TypeVar
@@ -286,11 +286,17 @@ def redirect_change(database: Database, change: C) -> C:
             place = current_place(database, message.place)
             return replace(change, message=replace(_message(message, name), place=place))
         case Deleted(place=place, message_id=message_id) | Reacted(place=place, message_id=message_id):
-            if (name := _id_renamer(database, place)) is None:
-                return change
-            return replace(change, place=current_place(database, place), message_id=name(message_id))
+            now, (renamed,) = redirect_ids(database, place, [message_id])
+            return replace(change, place=now, message_id=renamed)
         case _:
             return change
+
+
+def redirect_ids(database: Database, place: Place, message_ids: Iterable[str]) -> tuple[Place, list[str]]:
+    """Return a place that may have migrated, and ids of its messages, as they are now."""
+    if (name := _id_renamer(database, place)) is None:
+        return place, list(message_ids)
+    return current_place(database, place), list(map(name, message_ids))
 
 
 def _id_renamer(database: Database, place: Place) -> Callable[[str], str] | None:

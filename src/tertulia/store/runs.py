@@ -253,8 +253,7 @@ class SqlRuns(Repository):
         if run.status == "done" and (stored or run.horizon):
             _require_prompts(run, stored)
         made = _upsert(database, run, stored, run.ended_at or run.began_at)
-        if made:
-            events.add(database, *made, at=run.ended_at)
+        events.add(database, *made, at=run.ended_at)
         for reply in replies:
             outbox.add(database, reply)
         tasks.add(database, planned, self._access.plans)

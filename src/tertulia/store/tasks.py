@@ -172,8 +172,7 @@ def _change_plans(database: Database, changes: Mapping[str, Change], rules: Plan
                 changed.append(_row(database, name, task, is_free=task.id in unbound))
             published += _events(known, task)
     database.many(_UPSERT, changed)
-    for event in published:
-        events.add(database, event)
+    events.add(database, *published)
     return now
 
 

@@ -60,9 +60,9 @@ _SOURCES = """SELECT m.id FROM fact_sources s JOIN messages m ON m.place = s.pla
 # The runs that proposed to forget facts.
 _PROPOSED = "SELECT DISTINCT run_id FROM proposals WHERE fact IN (:facts)"
 
-# What the person said in runs that they asked or confirmed in.
-_SAID_IN_RUNS = """SELECT m.id FROM messages m JOIN names n ON n.id = m.name
-    WHERE m.place = :place AND m.message_id IN (:taken) AND n.author IN (:people)"""
+# The messages that runs have taken, and those with their ids in the places of the others.
+_TAKEN = """SELECT m.place, m.message_id, m.id, n.author, m.text FROM messages m JOIN names n ON n.id = m.name
+    WHERE m.place IN (:places) AND m.message_id IN (:taken)"""
 
 # The answers of the agent to messages.
 _ANSWERS = """SELECT a.id FROM decisions d JOIN outbox o ON o.run_id = d.run_id
@@ -250,11 +250,9 @@ def _read_related(
         rows = [fact.row for fact in facts]
         sources = [row for (row,) in database.all(_SOURCES, facts=rows)]
         runs = {run for (run,) in database.all(_PROPOSED, facts=rows)} | _confirming(database, rows)
-        people = list({fact.about for fact in facts})
-        for run in _runs(database, runs).values():
-            said = database.all(_SAID_IN_RUNS, place=run.place, taken=run.taken, people=people)
-            found |= {row for (row,) in said}
-        found |= set(sources)
+        people = {fact.about for fact in facts}
+        taken = _taken(database, _runs(database, runs).values())
+        found = {*sources, *(one.row for one in taken.values() if one.author in people)}
     found |= {row for (row,) in database.all(_ANSWERS, messages=list(found))} if found else set()
     return sources, sorted(found)
 
@@ -307,19 +305,33 @@ class _Run(NamedTuple):
     asked_by: int | None
 
 
+class _Taken(NamedTuple):
+    """A message that a run has taken."""
+
+    row: int
+    author: int
+    text: str
+
+
 def _runs(database: Database, runs: Iterable[str]) -> dict[str, _Run]:
     rows = database.all(_RUNS, runs=list(runs))
     return {run: _Run(place, STRINGS.loads(taken), author) for run, place, taken, author in rows}
 
 
+def _taken(database: Database, runs: Collection[_Run]) -> dict[tuple[int, str], _Taken]:
+    """Return the messages that runs have taken, by place and id."""
+    wanted = {(run.place, one) for run in runs for one in run.taken}
+    rows = database.all(_TAKEN, places={place for place, _ in wanted}, taken={one for _, one in wanted})
+    return {(place, one): _Taken(*found) for place, one, *found in rows if (place, one) in wanted}
+
+
 def _questions(database: Database, runs: Mapping[str, _Run]) -> dict[str, str]:
     """Return what runs were asked: the texts of the messages that they have taken."""
-    texts: dict[tuple[int, str], str] = {}
-    for place in {run.place for run in runs.values()}:
-        taken = {message_id for run in runs.values() if run.place == place for message_id in run.taken}
-        select = "SELECT message_id, text FROM messages WHERE place = :place AND message_id IN (:taken)"
-        texts |= {(place, row[0]): row[1] for row in database.all(select, place=place, taken=list(taken))}
-    return {name: " ".join(texts.get((run.place, one), "") for one in run.taken) for name, run in runs.items()}
+    taken = _taken(database, runs.values())
+    return {
+        name: " ".join(taken[run.place, one].text if (run.place, one) in taken else "" for one in run.taken)
+        for name, run in runs.items()
+    }
 
 
 def _read_questions(database: Database, answers: Sequence[int]) -> dict[int, str]:

@@ -26,7 +26,7 @@ from tertulia.errors import InvalidValue, StoreBroken, StoreBusy, StoreFull, Sto
 from tertulia.messages import Place
 from tertulia.store.database import Connection, Failure, Fault, Row, RowCache, translate
 from tertulia.store.identities import place_key
-from tertulia.store.postgres.statements import Parameters, definition, form, parameters
+from tertulia.store.postgres.statements import Form, Parameters, definition, form, parameters
 from tertulia.store.transfer import copy_to_file
 from tertulia.store_url import is_postgres, masked
 
@@ -172,19 +172,10 @@ class PostgresDatabase(Connection):
         return self._execute(statement, values).command_tuples or 0
 
     def many(self, statement: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        waiting = list(rows)
-        text, names = form(statement)
-        for start in range(0, len(waiting), _FETCHED_AT_ONCE):
-            libpq = self._send_unsent()
-            name = self._prepare(libpq, text, ()) or b""
-            if not name:
-                libpq.send_prepare(b"", text)
-                self._sent.append(((text, ()), b""))
-            for row in waiting[start : start + _FETCHED_AT_ONCE]:
-                values, _, formats = parameters([row[name] for name in names])
-                libpq.send_query_prepared(name, values, formats)
-                self._sent.append(None)
-            self._exchange(libpq)
+        self._execute_each(form(statement), rows)
+
+    def insert_all(self, statement: str, rows: Iterable[Mapping[str, Any]]) -> list[int]:
+        return [self._rows(result)[0][0] for result in self._execute_each(form(statement, " RETURNING id"), rows)]
 
     def insert(self, statement: str, /, **values: Any) -> int:
         return cast("int", self._rows(self._execute(statement, values, " RETURNING id"))[0][0])
@@ -343,7 +334,26 @@ class PostgresDatabase(Connection):
             self._send(libpq, text, Parameters(data, types, formats))
         except psycopg.OperationalError as error:
             raise self._lose(str(error)) from error
-        return self._exchange(libpq)
+        return self._exchange(libpq)[-1]
+
+    def _execute_each(self, statement: Form, rows: Iterable[Mapping[str, Any]]) -> list[pq.abc.PGresult]:
+        """Execute a statement for each mapping of values; return the result of each."""
+        waiting = list(rows)
+        text, names = statement
+        found: list[pq.abc.PGresult] = []
+        for start in range(0, len(waiting), _FETCHED_AT_ONCE):
+            some = waiting[start : start + _FETCHED_AT_ONCE]
+            libpq = self._send_unsent()
+            prepared = self._prepare(libpq, text, ()) or b""
+            if not prepared:
+                libpq.send_prepare(b"", text)
+                self._sent.append(((text, ()), b""))
+            for row in some:
+                values, _, formats = parameters([row[name] for name in names])
+                libpq.send_query_prepared(prepared, values, formats, 1)
+                self._sent.append(None)
+            found += self._exchange(libpq)[-len(some) :]
+        return found
 
     def _send(self, libpq: pq.abc.PGconn, text: bytes, values: Parameters) -> None:
         data, types, formats = values
@@ -379,8 +389,8 @@ class PostgresDatabase(Connection):
         self._unsent.clear()
         return libpq
 
-    def _exchange(self, libpq: pq.abc.PGconn) -> pq.abc.PGresult:
-        """Send all that waits, and return the last result; raise the first error."""
+    def _exchange(self, libpq: pq.abc.PGconn) -> list[pq.abc.PGresult]:
+        """Send all that waits, and return the results; raise the first error."""
         opening, self._opening = self._opening, False
         try:
             libpq.pipeline_sync()
@@ -401,7 +411,7 @@ class PostgresDatabase(Connection):
             self._transaction = (found[1].get_value(0, 0) or b"").decode()
             if self.token and not found[1].get_value(0, 1):
                 raise TakenOver(self.describe())
-        return found[-1]
+        return found
 
     def _without_prepared(self, results: list[pq.abc.PGresult]) -> list[pq.abc.PGresult]:
         """Return the results of one exchange but those of preparing that succeeded."""

@@ -47,6 +47,9 @@ class SqliteDatabase(sqlite3.Connection, Connection):
     def insert(self, statement: str, /, **values: Any) -> int:
         return cast("int", self.execute(statement, values).lastrowid)  # `RETURNING` takes twice as long
 
+    def insert_all(self, statement: str, rows: Iterable[Mapping[str, Any]]) -> list[int]:
+        return [self.insert(statement, **row) for row in rows]
+
     def insert_new(self, statement: str, /, **values: Any) -> int | None:
         cursor = self.execute(statement, values)
         return cursor.lastrowid if cursor.rowcount else None
