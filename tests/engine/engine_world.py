@@ -59,10 +59,11 @@ from tertulia.wire.repair import repair_prompt
 
 T = TypeVar("T")
 
+REFUSED = "the place is closed"
 NOT_SENT: dict[str, Callable[[], Exception]] = {
     "later": lambda: NotSent("slow down", retry_after=3.0),
     "not now": lambda: NotSent("no connection"),
-    "never": lambda: SendRefused("the place is closed"),
+    "never": lambda: SendRefused(REFUSED),
     "not sent, unknown": lambda: OSError("broken pipe"),
 }
 

@@ -24,6 +24,7 @@ from engine.engine_world import (
     KINDS,
     ME,
     OPENAI,
+    REFUSED,
     REMEMBERS,
     Life,
     Talker,
@@ -424,8 +425,8 @@ class Conversations(RuleBasedStateMachine):
         pending = rows("tasks", "due_at", "body", status="pending", free=1)
         assert [body for due_at, body in pending if due_at <= self.world.now().isoformat()] == []
         keyed = [place for (place,) in rows("places", "id", platform="keyed")]
-        for (sent_at,) in rows("outbox", "sent_at", status="doubtful", place=keyed):
-            assert self.world.now() - datetime.fromisoformat(sent_at) >= REMEMBERS
+        for sent_at, why in rows("outbox", "sent_at", "why", status="doubtful", place=keyed):
+            assert why == REFUSED or self.world.now() - datetime.fromisoformat(sent_at) >= REMEMBERS
         for place, name in sorted(self.due, key=str):
             self.is_answered(place, name)
         self.due.clear()
