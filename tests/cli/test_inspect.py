@@ -63,7 +63,7 @@ def test_a_model_that_does_not_answer_is_named_with_its_last_error(here: Here, d
     asyncio.run(fail())
     shown = here("inspect", "--db", str(own))[1]
 
-    assert re.search(r"^down:    m since [\d:]+: Overloaded: busy$", shown, re.MULTILINE)
+    assert re.search(r"^down:    m since [-\d: ]+: Overloaded: busy$", shown, re.MULTILINE)
 
 
 def test_a_place_has_its_requests_as_bars_and_its_decisions(here: Here, db: str) -> None:
