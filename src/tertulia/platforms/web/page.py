@@ -13,6 +13,7 @@ from tertulia.platforms.web.page_app import make_app
 from tertulia.platforms.web.session_api import session_endpoints
 from tertulia.platforms.web.sessions import Sessions
 from tertulia.platforms.web.site import Site
+from tertulia.platforms.web.text_api import text_endpoints
 
 
 def endpoints_of(site: Site, sessions: Sessions, streams: Streams, address: PageAddress) -> tuple[Endpoint, ...]:
@@ -22,6 +23,7 @@ def endpoints_of(site: Site, sessions: Sessions, streams: Streams, address: Page
         *inspector_endpoints(site),
         *order_endpoints(site),
         *event_endpoints(site, streams),
+        *text_endpoints(),
     )
     return (*table, *operating_endpoints(site, address, table))
 
