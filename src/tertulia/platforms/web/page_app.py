@@ -17,7 +17,7 @@ from tertulia.engine.background import log_text
 from tertulia.errors import InvalidValue, OperatorMustAct, StoreTrouble
 from tertulia.jsonio import dumps
 from tertulia.platforms.web.endpoints import JSON, Asked, Endpoint
-from tertulia.platforms.web.guard import READS, Guard
+from tertulia.platforms.web.guard import READS, WITH_MICROPHONE, Guard
 from tertulia.platforms.web.page_address import PageAddress
 from tertulia.platforms.web.roles import Access, Refusal, refusal
 from tertulia.platforms.web.sessions import Sessions
@@ -46,6 +46,9 @@ def make_app(endpoints: Iterable[Endpoint], sessions: Sessions, address: PageAdd
     async def page(request: Request) -> Response:
         return HTMLResponse(shell, headers={"cache-control": SHELL})
 
+    async def room(request: Request) -> Response:
+        return HTMLResponse(shell, headers={"cache-control": SHELL, "permissions-policy": WITH_MICROPHONE})
+
     async def nowhere(request: Request) -> Response:
         return refuse(NOWHERE)
 
@@ -56,6 +59,7 @@ def make_app(endpoints: Iterable[Endpoint], sessions: Sessions, address: PageAdd
         ),
         Route("/api/{rest:path}", nowhere, methods=["GET", "POST", "DELETE"]),
         Mount("/static", _Static(directory=STATIC)),
+        Route("/r/{room}", room),
         Route("/{rest:path}", page),
     ]
     app = Starlette(routes=[Mount(address.path, routes=table)] if address.path else table)
