@@ -88,7 +88,7 @@ function Elsewhere({ room }) {
 
 const Choices = () => html`
   <button type="button" class="plain icon-button" aria-label=${t("theme")} title=${t("theme")} onClick=${nextTheme}><${Icon} name="theme" /></button>
-  <button type="button" class="plain icon-button" aria-label=${t("language")} title=${t("language")} onClick=${nextLanguage}>${language === "en" ? "UK" : "EN"}</button>`;
+  <button type="button" class="plain icon-button" title=${t("language")} onClick=${nextLanguage}>${language === "en" ? "UK" : "EN"}<span class="hidden">, ${t("language")}</span></button>`;
 
 function Frame() {
   const { path } = useSignal(address);

@@ -226,9 +226,9 @@ function Head({ shown }) {
   return html`
     <header class="room-head">
       <h1 class="cut grow" dir="auto">${about.title}</h1>
-      <button type="button" class="plain faces" aria-expanded=${query.people ? "true" : "false"} aria-label=${t("room.show_people", { n: people.length + 1 })} onClick=${() => setQuery({ people: query.people ? "" : "1" })}>
+      <button type="button" class="plain faces" aria-expanded=${query.people ? "true" : "false"} onClick=${() => setQuery({ people: query.people ? "" : "1" })}>
         ${[...people.filter((one) => one.here), ...people.filter((one) => !one.here)].slice(0, 4).map((one) => html`<${Avatar} key=${one.id} author=${one} />`)}
-        <${Avatar} author=${{ ...about.agent, persona: about.agent.name }} /></button>
+        <${Avatar} author=${{ ...about.agent, persona: about.agent.name }} /><span class="hidden">${t("room.show_people", { n: people.length + 1 })}</span></button>
     </header>`;
 }
 
@@ -251,7 +251,7 @@ function Message({ row, before, shown, mine, begin }) {
   };
   return html`<${Said} one=${row} before=${before} own=${own} files=${files} tools=${run?.tools || []} thoughts=${thoughts} quoted=${toMessage} onKeyDown=${keys}
     below=${counted.size > 0 && html`<p class="reactions">${[...counted].map(([emoji, names]) => html`
-      <button type="button" key=${emoji} class="chip" aria-pressed=${my.includes(emoji) ? "true" : "false"} disabled=${!me} title=${names.join(", ")} aria-label=${t("room.reacted", { emoji, names: names.join(", ") })} onClick=${() => react(emoji)}>${emoji} ${names.length}</button>`)}</p>`}
+      <button type="button" key=${emoji} class="chip" aria-pressed=${my.includes(emoji) ? "true" : "false"} disabled=${!me} title=${names.join(", ")} aria-label=${t("room.reacted", { emoji, n: names.length, names: names.join(", ") })} onClick=${() => react(emoji)}>${emoji} ${names.length}</button>`)}</p>`}
     tools_of=${me && !message.deleted && !shown.error && html`<${Tray} row=${row} mine=${mine} me=${me} path=${path} my=${my} react=${react} begin=${begin} />`} />`;
 }
 
