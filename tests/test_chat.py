@@ -1,15 +1,16 @@
 """A chat keeps two histories, and goes on after whatever went wrong."""
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
 
-from tertulia import Media, Settings, Text, ToolCall, Turn, model, user
+from tertulia import Media, Prompt, Settings, Store, Text, ToolCall, Turn, model, user
 from tertulia.chat import Chat
 from tertulia.errors import InvalidValue, Overloaded
 from tertulia.models import Finish, Response, Scripted
+from tertulia.models.calls import note_request
 from tertulia.sim import GeminiSim
 
 EMPTY = Response(turn=Turn(role="model", parts=(), model="scripted"), finish=Finish(outcome="empty", reason="STOP"))
@@ -53,6 +54,23 @@ async def test_an_invalid_exchange_stays_out_of_the_curated_history_as_a_whole()
     assert not response.valid
     assert chat.get_history() == (user("Hi"), said(), user("Hi again"), said("Hello."))
     assert chat.get_history(curated=True) == (user("Hi again"), said("Hello."))
+
+
+class Unhashable(Scripted):
+    """A model whose requests have a body that cannot be hashed."""
+
+    async def respond(self, prompt: Prompt) -> Response:
+        note_request(cast("bytes", "a text"))
+        return await super().respond(prompt)
+
+
+async def test_requests_are_hashed_only_where_a_store_keeps_the_hash() -> None:
+    response = await Chat(Unhashable("Hello.")).send_message("Hi")
+
+    async with Store.open(":memory:") as store:
+        with pytest.raises(TypeError, match="must be encoded before hashing"):
+            await Chat(Unhashable("Hello."), store=store, name="alice").send_message("Hi")
+    assert response.text == "Hello."
 
 
 async def test_a_failed_call_raises_and_the_next_message_works() -> None:

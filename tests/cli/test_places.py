@@ -106,6 +106,10 @@ def test_what_is_not_there_is_refused_in_one_line(here: Here, db: str, given: tu
     assert here("why", *given, "--db", db) == (2, "", f"tertulia: {why.replace('sent-1', own)}\n")
 
 
+def test_a_place_may_be_named_as_the_log_names_it(here: Here, db: str) -> None:
+    assert here("why", "recorded/-100", "--db", db) == here("why", "Friends", "--db", db)
+
+
 def test_two_places_of_one_title_are_told_apart_by_their_ids(here: Here, tmp_path: Path) -> None:
     other = replace(GROUP, id="-200", thread="7")
     db = str(a_store(tmp_path / "s.db", messages=[said("a", 1, place=GROUP), said("b", 2, place=other)]))

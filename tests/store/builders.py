@@ -11,6 +11,7 @@ from stored_rows import add, on
 from tertulia.decisions import Decision
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.errors import PromptRemoved
+from tertulia.memory import rules
 from tertulia.memory.values import CursorKind
 from tertulia.messages import Message, Place, Reply
 from tertulia.models.gemini.cache_values import CacheFingerprint, StoredCache
@@ -19,10 +20,18 @@ from tertulia.run.journal import Run, ToolRun
 from tertulia.store import Store, cursors
 from tertulia.store.encoding import dumps
 from tertulia.store.messages import MessageRow, insert_own
+from tertulia.store.threads import Access
+from tertulia.tasks import graph
 from tertulia.tasks.task import Task
 from tertulia.turns import Prompt, Record, Turn, model
 
 PROMPT = Prompt.of("What was said.", system="Be kind.")
+
+
+def an_access(store: Store, **changes: Any) -> Access:
+    """What members of a store work with, beside its own members."""
+    fields: dict[str, Any] = {"facts": rules, "plans": graph, "clear_caches": store.log.clear_cache}
+    return Access(store.writer, store.reader, **fields | changes)
 
 
 def a_run(**changes: Any) -> Run:

@@ -15,7 +15,7 @@ from memory.known import a_fact, a_subject, taught
 from memory.visibility import may_hear
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_talk
 from sizes import EXAMPLES, size
-from store.builders import add_own, cursor, files_hold, set_cursor
+from store.builders import add_own, an_access, cursor, files_hold, set_cursor
 from stored_rows import on, read
 from tertulia.context.values import Background
 from tertulia.engine.memory.recall import KnownFacts
@@ -26,7 +26,6 @@ from tertulia.memory.values import Episode, Fact, FactRules, Subject, Summary, U
 from tertulia.messages import Author, Place
 from tertulia.store import Store
 from tertulia.store.facts import SqlFacts
-from tertulia.tasks import graph
 
 LATER = NOON + timedelta(days=1)
 ELSEWHERE = Place(platform="telegram", id="-5", kind="group", title="Elsewhere")
@@ -216,7 +215,7 @@ async def test_what_cannot_be_kept_is_refused_and_nothing_is_learned(store: Stor
 
 
 async def test_the_least_useful_go_when_there_are_too_many(store: Store) -> None:
-    store.facts = few = SqlFacts(store.writer, store.reader, at_most(3), graph)
+    store.facts = few = SqlFacts(an_access(store, facts=at_most(3)))
     await taught(store, [a_fact(f"thing {n}", learned_at=NOON + timedelta(hours=n)) for n in range(3)])
     await taught(store, [a_fact("elsewhere", place=ELSEWHERE), a_fact("his", about=BOB)])
 
@@ -228,7 +227,7 @@ async def test_the_least_useful_go_when_there_are_too_many(store: Store) -> None
 
 
 async def test_making_room_in_one_thread_does_not_revive_what_was_superseded_in_another(store: Store) -> None:
-    store.facts = few = SqlFacts(store.writer, store.reader, at_most(2), graph)
+    store.facts = few = SqlFacts(an_access(store, facts=at_most(2)))
     thread = replace(HERS, thread="1")
     await taught(store, [a_fact("lives in Lviv", key="home", place=HERS)])
     await taught(store, [a_fact("lives in Kyiv", key="home", place=thread, learned_at=LATER)])
@@ -673,7 +672,7 @@ async def said_everywhere(store: Store) -> None:
 async def test_nobody_hears_what_is_not_for_them(store: Store, seed: int) -> None:
     """`may_hear` is the oracle; what was said in a direct chat is in no answer for a group in any case."""
     chance = random.Random(seed)  # noqa: S311 (nothing secret)
-    few = SqlFacts(store.writer, store.reader, at_most(20), graph)
+    few = SqlFacts(an_access(store, facts=at_most(20)))
     await said_everywhere(store)
     told = 0
     for round_ in range(ROUNDS):

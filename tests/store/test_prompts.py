@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from people import GROUP, NOON, a_message
 from sizes import EXAMPLES, size
-from store.builders import PROMPT, a_record, a_run, add_own, begin, prompt_sent
+from store.builders import PROMPT, a_record, a_run, add_own, an_access, begin, prompt_sent
 from stored_rows import on, read
 from strategies import GEMINI_MODELS, OPENAI_MODELS, parts, turns
 from tertulia.context.budget import MAX_IDS, group_reports
@@ -22,7 +22,6 @@ from tertulia.prompt.ledger import Ledgers
 from tertulia.run.journal import FallbackStep, Journal, SentPrompt
 from tertulia.store import Store, prompts
 from tertulia.store.runs import SqlRuns
-from tertulia.tasks import graph
 from tertulia.turns import Layer, Prompt, Settings, ToolSpec, Turn, model, user
 
 SIGNATURES = ["CiQB+/a=", "CiQB-_a", "not base64 at all!", "ё\u2028", "E" * 16384, "\x00", "\ud83d", ""]
@@ -229,8 +228,8 @@ async def test_a_chain_of_layers_that_grew_does_not_grow_without_end(monkeypatch
 async def test_with_little_at_hand_layers_are_kept_whole() -> None:
     asked = [Prompt.of(*[f"message {n} " * 20 for n in range(count)]) for count in range(1, 9)]
     async with Store.open(":memory:") as store:
-        little = prompts.SqlPrompts(store.writer, store.reader, Ledgers(), cache_bytes=100)
-        runs = SqlRuns(store.writer, store.reader, little, graph)
+        little = prompts.SqlPrompts(an_access(store), Ledgers(), cache_bytes=100)
+        runs = SqlRuns(an_access(store), little)
         await begin(store, a_run())
         for step, prompt in enumerate(asked):
             await runs.ask(a_run(), step, prompt, at=NOON)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from memory.searching import Letters, a_search, found, hear, index, no_embedder, talk
 from people import ALICE, BOB, GROUP, NOON, a_message, a_photo
-from store.builders import files_hold
+from store.builders import an_access, files_hold
 from stored_rows import count, on, read, remove
 from tertulia.memory.retrieval.index import index_entry
 from tertulia.memory.retrieval.terms import terms
@@ -125,9 +125,7 @@ async def test_of_a_word_that_is_everywhere_the_newest_are_looked_at(store: Stor
     seen = await store.index_reader.view(GROUP, ALICE)
     assert seen is not None
 
-    whole, alike = await SqlIndexReader(store.writer, store.reader, most=3).postings(
-        seen, [("sea", True), ("sea", False)]
-    )
+    whole, alike = await SqlIndexReader(an_access(store), most=3).postings(seen, [("sea", True), ("sea", False)])
 
     assert [number for _, number, _ in whole] == [5, 4, 3]
     assert [number for _, number, _ in alike] == [7, 6, 5]

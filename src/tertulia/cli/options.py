@@ -109,9 +109,9 @@ async def find_place(store: "Store", given: str) -> "Place":
 
 
 def _place_names(place: "Place") -> list[str]:
-    """`telegram:-100123/7`, `telegram-9:-100123/7`, `-100123/7`"""
+    """`telegram:-100123/7`, `telegram-9:-100123/7`, `telegram-9/-100123/7` as in the log, `-100123/7`"""
     name = f"{place.id}/{place.thread}" if place.thread else place.id
-    return [f"{place.author_namespace}:{name}", f"{place.platform}:{name}", name]
+    return [f"{place.author_namespace}:{name}", f"{place.platform}:{name}", f"{place.platform}/{name}", name]
 
 
 def refuse_existing(file: Path) -> None:

@@ -6,6 +6,7 @@ body is the same, byte for byte, as long as the files are there and the program 
 """
 
 from collections.abc import AsyncIterator, Iterator
+from datetime import datetime
 from functools import partial
 from hashlib import sha256
 
@@ -27,7 +28,7 @@ from tertulia.models.gemini import encode as gemini
 from tertulia.models.openai import encode as openai
 from tertulia.parts import Media
 from tertulia.prompt.escape import markup
-from tertulia.run.journal import REMOVED, SentPrompt
+from tertulia.run.journal import SentPrompt
 from tertulia.turns import Prompt, Role, Turn
 from tertulia.wire.media_limits import PDF, limits_of
 from tertulia.wire.repair import repair_with_receipts
@@ -48,7 +49,7 @@ async def rebuild_request(store: StoreProtocol, sent: SentPrompt, stored: Stored
     call, request = stored.call, stored.call.request
     if request is None or not request.wire:
         return RebuiltRequest(body=b"", is_same=False, why="its client does not say what it sends")
-    builder = _Builder(store, sent, stored)
+    builder = _Builder(store, stored, sent.at)
     prompt = await builder.attach(sent.prompt)
     try:
         body = _encode(prompt, call.model, request)
@@ -56,9 +57,7 @@ async def rebuild_request(store: StoreProtocol, sent: SentPrompt, stored: Stored
         return RebuiltRequest(body=b"", is_same=False, why=str(error))
     if sha256(body).hexdigest() == request.sha256:
         return RebuiltRequest(body=body, is_same=True, why=SAME)
-    why = builder.missing or (
-        "a layer was removed by a forget" if builder.is_forgotten else "the program encodes otherwise since"
-    )
+    why = builder.missing or "the program encodes otherwise since"
     return RebuiltRequest(body=body, is_same=False, why=f"not as it was sent: {why}")
 
 
@@ -76,12 +75,11 @@ def _encode(prompt: Prompt, model: str, request: SentRequest) -> bytes:
 class _Builder:
     """Attaches media to the prompt of one call in the forms in which they went."""
 
-    def __init__(self, store: StoreProtocol, sent: SentPrompt, stored: StoredCall) -> None:
+    def __init__(self, store: StoreProtocol, stored: StoredCall, at: datetime) -> None:
         self.missing = ""  # what is not there any more
-        self.is_forgotten = any(layer.instruction == REMOVED for layer in sent.prompt.layers)
         self._store = store
         self._stored = stored
-        self._at = sent.at
+        self._at = at
 
     async def attach(self, prompt: Prompt) -> Prompt:
         place = self._stored.place

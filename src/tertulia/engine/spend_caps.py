@@ -82,7 +82,7 @@ class SpendTracker:
         self, purpose: Purpose, name: str, place: Place | None = None, author: Author | None = None
     ) -> AsyncIterator[None]:
         """Store the request that is sent within, to a service that reports no usage."""
-        attempt = CallAttempt(name, now=self.now)
+        attempt = CallAttempt(name, now=self.now, noted=[])
         try:
             with noted_requests(attempt.noted):
                 yield

@@ -91,8 +91,8 @@ _NOTED: ContextVar[list[SentRequest] | None] = ContextVar("_NOTED", default=None
 
 
 @contextmanager
-def noted_requests(noted: list[SentRequest]) -> Iterator[None]:
-    """Add what clients note in this task to *noted*."""
+def noted_requests(noted: list[SentRequest] | None) -> Iterator[None]:
+    """Add what clients note in this task to *noted*; without a list they note nothing."""
     token = _NOTED.set(noted)
     try:
         yield

@@ -17,7 +17,6 @@ from tertulia.toolbox.run_context import RunContext
 from tertulia.turns import Prompt, Record, Turn, user
 from tertulia.wire.repair import calls_of
 
-REMOVED = "[removed: it held words of somebody who was forgotten]"  # in place of a layer
 NEXT_MODEL = "next model"  # the fallback that asks another model, for the rest of the run
 
 RunStatus = Literal["open", "done", "failed"]

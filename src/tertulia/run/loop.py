@@ -56,6 +56,7 @@ from tertulia.run.fallbacks import (
 from tertulia.run.journal import (
     NEXT_MODEL,
     FallbackStep,
+    InMemoryJournal,
     Journal,
     JournalStore,
     Run,
@@ -63,7 +64,15 @@ from tertulia.run.journal import (
     response_of,
     run_context,
 )
-from tertulia.run.model_calls import LONGEST_WHY, AttachesMedia, AttemptFailed, ModelCalls, received_turn
+from tertulia.run.model_calls import (
+    LONGEST_WHY,
+    AttachesMedia,
+    AttemptFailed,
+    Ended,
+    ModelCalls,
+    received_turn,
+    unrecorded,
+)
 from tertulia.run.tool_runs import EndedToolRuns, StoreMedia, ToolRuns, cut_call_result, results_after_cancel
 from tertulia.toolbox.run_context import RunContext
 from tertulia.toolbox.toolbox import Toolbox
@@ -169,6 +178,8 @@ class RunLoop:
         )
         self._response: Response | None = None  # to the last prompt
         self._call: Call | None = None  # of which it is the response
+        # A journal in memory has no calls; then nothing of a request is hashed.
+        self._ended: Ended = unrecorded if isinstance(store, InMemoryJournal) else self._end_call
 
     async def run_to_end(self) -> RunAnswered:
         """Run to the end and return the answer, without the other events."""
@@ -303,7 +314,7 @@ class RunLoop:
         model, prompt = self._model, self.journal.last_prompt
         self._sent = sent = await self._attachments.attach(prompt, model) if self._attachments else prompt
         retries = 0 if self._next_model else None  # only the last model is waited for
-        async with aclosing(self._calls.request(model, sent, retries=retries, ended=self._end_call)) as pieces:
+        async with aclosing(self._calls.request(model, sent, retries=retries, ended=self._ended)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Response) and self._attachments:
                     self._attachments.accept(prompt, sent, model)

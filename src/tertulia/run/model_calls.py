@@ -71,8 +71,16 @@ class AttachesMedia(Protocol):
 class CallAttempt:
     """One attempt of a request, which becomes a `Call` when it ends."""
 
-    def __init__(self, model: str, *, now: Callable[[], datetime], number: int = 1, waited: float = 0.0) -> None:
-        self.noted: list[SentRequest] = []
+    def __init__(
+        self,
+        model: str,
+        *,
+        now: Callable[[], datetime],
+        number: int = 1,
+        waited: float = 0.0,
+        noted: list[SentRequest] | None = None,
+    ) -> None:
+        self.noted = noted  # the requests that were sent; None: nobody asks
         self.first_at: datetime | None = None
         self._model = model
         self._number = number
@@ -144,7 +152,8 @@ class ModelCalls:
         most, seconds = self._retries if retries is None else retries, 0.0
         for failures in count():
             has_begun, response = False, None
-            attempt = CallAttempt(model.name, now=self._now, number=failures + 1, waited=seconds)
+            noted: list[SentRequest] | None = None if ended is unrecorded else []
+            attempt = CallAttempt(model.name, now=self._now, number=failures + 1, waited=seconds, noted=noted)
             try:
                 async with aclosing(self._pieces(model, prompt, attempt)) as pieces:
                     async for piece in pieces:

@@ -19,7 +19,7 @@ from tertulia.store.forget import removal
 from tertulia.store.identities import find_place
 from tertulia.store.model_caches import drop_caches
 from tertulia.store.prompts import SqlPrompts
-from tertulia.store.threads import ConnectionThread, Repository, reading
+from tertulia.store.threads import Access, Repository, reading
 
 Exchange = tuple[int, int, str]  # the numbers of its first entry and the next one, and its entries as lines of JSON
 
@@ -27,8 +27,8 @@ Exchange = tuple[int, int, str]  # the numbers of its first entry and the next o
 class SqlChats(Repository):
     """Implements `run.chat_values.Chats`."""
 
-    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, prompts: SqlPrompts) -> None:
-        super().__init__(writer, reader)
+    def __init__(self, access: Access, prompts: SqlPrompts) -> None:
+        super().__init__(access)
         self._prompts = prompts
 
     @reading
@@ -105,7 +105,6 @@ def remove_chat(database: Database, name: str) -> bool:
         removal.remove_place(database, place)
         database.cache.clear()
     drop_caches(database)
-    database.run("DELETE FROM chat_entries WHERE chat = :name", name=name)
     return bool(database.run("DELETE FROM chats WHERE name = :name", name=name))
 
 

@@ -13,7 +13,7 @@ from tertulia.store.database import Database, Row, insert_row, upsert_row
 from tertulia.store.encoding import ANY, Columns, clean, dumps
 from tertulia.store.identities import find_place
 from tertulia.store.message_rows import FIND_MESSAGE, known_messages
-from tertulia.store.threads import ConnectionThread, Repository, reading, writing
+from tertulia.store.threads import Access, Repository, reading, writing
 from tertulia.timezones import utc
 
 _MAX_REINDEXED = 50  # messages with the same media whose index is updated
@@ -37,10 +37,8 @@ _FAILURE = Columns(DescriptionFailure, "why failures retry_at")
 class SqlDescriptions(Repository):
     """Implements `media.descriptions.DescriptionStore`."""
 
-    def __init__(
-        self, writer: ConnectionThread, reader: ConnectionThread, *, is_forgotten: Callable[[Database, str], bool]
-    ) -> None:
-        super().__init__(writer, reader)
+    def __init__(self, access: Access, *, is_forgotten: Callable[[Database, str], bool]) -> None:
+        super().__init__(access)
         self._is_forgotten = is_forgotten  # media of somebody who was forgotten while they were described
 
     @reading

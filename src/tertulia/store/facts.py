@@ -34,8 +34,7 @@ from tertulia.store.forget.facts import Forgetting, mark
 from tertulia.store.identities import IdentityCache, audience_start, find_place, upsert_author, upsert_place
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_message
 from tertulia.store.messages import text_of
-from tertulia.store.threads import ConnectionThread, Repository, reading, writing
-from tertulia.tasks.task import PlanRules
+from tertulia.store.threads import Access, Repository, reading, writing
 from tertulia.timezones import utc
 
 _ALL = 2**31
@@ -78,20 +77,19 @@ _SUMMARY = f"""SELECT {_STORED} FROM summaries s
 class SqlFacts(Repository):
     """Implements `memory.values.Facts` and `Summaries`."""
 
-    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, rules: FactRules, plans: PlanRules) -> None:
-        super().__init__(writer, reader)
-        self._rules = rules
-        self._forgetting = Forgetting(writer, reader, rules, plans)
+    def __init__(self, access: Access) -> None:
+        super().__init__(access)
+        self._forgetting = Forgetting(access)
 
     @writing
     def learn(self, database: Database, facts: Sequence[Fact], *, reading: UnreadRange | None = None) -> Sequence[Fact]:
         given = [normalize(check_fact(fact)) for fact in facts]
         if reading and not cursors.is_current(database, reading):
             return []
-        grounded = _grounded(database, given, self._rules)
+        grounded = _grounded(database, given, self._access.facts)
         changed: list[Fact] = []
         for _, theirs in groupby(sorted(grounded, key=_person), key=_person):  # sorting keeps their order
-            changed += learn_about(database, list(theirs), self._rules)
+            changed += learn_about(database, list(theirs), self._access.facts)
         if reading:
             cursors.mark_read(database, reading)
         given_ids = {fact.id for fact in given}

@@ -111,7 +111,7 @@ def last_message(database: Database) -> int:
 def named_hashes(database: Database) -> set[str]:
     """Return the hashes that open runs, unsent replies and open tasks name."""
     layers = layer_contents(database, [row for (row,) in database.all(_OPEN_LAYERS)]).values()
-    found = {name for content in layers if content for name in _SHA256.findall(content.decode())}
+    found = {name for content in layers for name in _SHA256.findall(content.decode())}
     texts = (text for select in _OPEN_TEXTS for (text,) in database.all(select) if text)
     return found | {name for text in texts for name in _SHA256.findall(text)}
 

@@ -8,14 +8,13 @@ new numbers, in one transaction; everything that refers to a number is changed w
 """
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
 
 from tertulia.formats.imported import EXPORT_ID, ImportedMessage, Remembered
-from tertulia.memory.values import FactRules
 from tertulia.messages import Message, Place, PlaceKey
 from tertulia.platform import Received
 from tertulia.store import events, places
@@ -27,7 +26,7 @@ from tertulia.store.imported_memory import MemoryCounts, add_memory
 from tertulia.store.message_rows import INSERT_REACTION, MAX_REACTIONS_SHOWN
 from tertulia.store.messages import INSERT_MESSAGE, MessageRow, insert_media, require_ids
 from tertulia.store.search_index import clear_index
-from tertulia.store.threads import ConnectionThread, Repository
+from tertulia.store.threads import Repository
 
 Position = tuple[str, datetime | None]  # the id and the time of a message: where it stands in its place
 
@@ -48,18 +47,6 @@ class ImportCounts(Struct, frozen=True, kw_only=True):
 class SqlImports(Repository):
     """Adds messages of other programs to the log, and what they remember."""
 
-    def __init__(
-        self,
-        writer: ConnectionThread,
-        reader: ConnectionThread,
-        rules: FactRules,
-        *,
-        moved: Callable[[], Awaitable[None]],
-    ) -> None:
-        super().__init__(writer, reader)
-        self._rules = rules
-        self._moved = moved  # is awaited after messages got new numbers: clears the caches
-
     async def add(self, batch: Sequence[ImportedMessage]) -> ImportCounts:
         """Store messages, in the order in which they were sent; those that are known stay as they are."""
         rows = [(item, MessageRow(item.message)) for item in batch]
@@ -71,12 +58,12 @@ class SqlImports(Repository):
     async def finish(self, place: Place, *, learn: bool) -> None:
         """Put the staged messages of a place in order. Facts are learned from its messages only with *learn*."""
         await self._writer.run(lambda database: _finish(database, place, learn), places=[place])
-        await self._moved()
+        await self._access.clear_caches()
 
     async def add_memory(self, found: Sequence[Remembered], *, at: datetime) -> MemoryCounts:
         """Store what another program remembers, after its messages; what is known stays as it is."""
-        counts = await self._writer.run(lambda database: add_memory(database, found, at, self._rules))
-        await self._moved()
+        counts = await self._writer.run(lambda database: add_memory(database, found, at, self._access.facts))
+        await self._access.clear_caches()
         return counts
 
 
@@ -255,8 +242,7 @@ def _remove_known(database: Database, place: int, staging: int) -> None:
     known = """SELECT s.id FROM messages s JOIN messages p ON p.place = :place AND p.message_id = s.message_id
         WHERE s.place = :staging"""
     if found := [row for (row,) in database.all(known, place=place, staging=staging)]:
-        for table, column in (("media", "message"), ("reactions", "message"), ("messages", "id")):
-            database.run(f"DELETE FROM {table} WHERE {column} IN (:messages)", messages=found)
+        database.run("DELETE FROM messages WHERE id IN (:found)", found=found)
 
 
 def _new_numbers(database: Database, place: int, staging: int) -> list[dict[str, int]]:

@@ -17,7 +17,7 @@ from tertulia.store.encoding import clean
 from tertulia.store.identities import IdentityCache, conversation_start, find_author, place_key
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages, with_descriptions
 from tertulia.store.search_index import chosen_embedder
-from tertulia.store.threads import ConnectionThread, Repository, reading
+from tertulia.store.threads import Access, Repository, reading
 
 MAX_POSTINGS = 20_000  # postings of a term in a place; only the newest are read
 MAX_OWN = 2_000  # messages of one person in groups that are searched; the newest
@@ -91,8 +91,8 @@ _OWN_MESSAGES = f"""SELECT {MESSAGE_COLUMNS}, m.place FROM messages m
 class SqlIndexReader(Repository):
     """Implements `memory.values.IndexReader`."""
 
-    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, *, most: int = MAX_POSTINGS) -> None:
-        super().__init__(writer, reader)
+    def __init__(self, access: Access, *, most: int = MAX_POSTINGS) -> None:
+        super().__init__(access)
         self._most = most
 
     @reading

@@ -146,16 +146,16 @@ def _exported() -> list[Table]:
 def _export_table(database: Connection, table: Table) -> Iterator[dict[str, Any]]:
     name = table.name
     if name == "layers":
-        for row, known, layer, _, content in _layers(database):
-            yield {"table": name, "id": row, "hash": known, "name": layer, "layer": content and json.loads(content)}
+        for row, known, layer, content in _layers(database):
+            yield {"table": name, "id": row, "hash": known, "name": layer, "layer": json.loads(content)}
         return
     for values in database.each(table.select()):
         yield {"table": name, **_decode_row(name, dict(zip(table.columns, values, strict=True)))}
 
 
 def _layers(database: Database) -> Iterator[Row]:
-    """Yield the id, hash and name of each layer, whether it was removed, and its content."""
-    for page in _pages(database.each("SELECT id, hash, name, removed FROM layers ORDER BY id")):
+    """Yield the id, hash and name of each layer, and its content."""
+    for page in _pages(database.each("SELECT id, hash, name FROM layers ORDER BY id")):
         contents = layer_contents(database, [row[0] for row in page])
         yield from ((*row, contents[row[0]]) for row in page)
 
@@ -231,11 +231,7 @@ def _unreadable_values(database: Database) -> Iterator[str]:
 
 
 def _unreadable_layers(database: Database) -> Iterator[str]:
-    for row, known, _, removed, content in _layers(database):
-        if content is None and not removed:
-            yield f"layer {row} is built on one that was removed"
-        if content is None:
-            continue
+    for row, known, _, content in _layers(database):
         if layer_digest(content) != known:
             yield f"layer {row} is no longer what it was"
             continue

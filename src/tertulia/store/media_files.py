@@ -21,7 +21,7 @@ from tertulia.store import file_garbage
 from tertulia.store.database import Database, insert_into, upsert_into, upsert_row
 from tertulia.store.encoding import Columns, clean
 from tertulia.store.file_garbage import GRACE, PAGE, time_text
-from tertulia.store.threads import ConnectionThread, Repository, reading, writing
+from tertulia.store.threads import Access, Repository, reading, writing
 from tertulia.timezones import utc
 
 log = logging.getLogger(__name__)
@@ -75,10 +75,8 @@ _STALE = """SELECT sha256 FROM files WHERE used_at < :before AND (sha256 IN (:fi
 class SqlMedia(Repository):
     """Implements `media.values.MediaStore`."""
 
-    def __init__(
-        self, writer: ConnectionThread, reader: ConnectionThread, folder: FileFolder, *, beside: bool = False
-    ) -> None:
-        super().__init__(writer, reader)
+    def __init__(self, access: Access, folder: FileFolder, *, beside: bool = False) -> None:
+        super().__init__(access)
         self.folder = folder
         self._beside = beside
         self._forgotten: set[str] = set()  # media of people who were forgotten while this process may fetch them

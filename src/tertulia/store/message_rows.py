@@ -101,28 +101,13 @@ def find_message(database: Database, place: int | None, message_id: str) -> int 
     return found[0] if found else None
 
 
-def insert_change(
-    database: Database, message: int, kind: ChangeKind, at: datetime | None, before: Message | None
+def insert_changes(
+    database: Database, messages: Collection[int], kind: ChangeKind, at: datetime | None, before: Message | None = None
 ) -> None:
-    """Store that a message changes, and what it was *before*; publish it. It is counted in its place first."""
-    counted = """UPDATE places SET changes = changes + 1, removed = CASE WHEN :removes = 1 THEN changes + 1
-        ELSE removed END WHERE id = (SELECT place FROM messages WHERE id = :message)"""
-    database.run(counted, message=message, removes=int(kind in ("deleted", "removed")))
-    database.run(
-        f"""INSERT INTO message_changes (place, change, message, number, kind, at, before, position, seen)
-            SELECT p.id, p.changes, m.id, m.number, :kind, :at, :before, p.messages,
-                CASE WHEN m.number < {_KNOWN_MESSAGES.format("m.place")} THEN 1 ELSE 0 END
-            FROM messages m JOIN places p ON p.id = m.place WHERE m.id = :message""",
-        message=message,
-        kind=kind,
-        at=format_time(at),
-        before=None if before is None else dumps(before),
-    )
-    _publish(database, [message], at)
+    """Store that messages change, in the order of each place, with what one was *before*; publish it.
 
-
-def insert_changes(database: Database, messages: Collection[int], kind: ChangeKind, at: datetime | None) -> None:
-    """Store that messages change, without what they were, in the order of each place; publish it."""
+    They are counted in their places first.
+    """
     of_place = "(SELECT count(*) FROM messages m WHERE m.place = places.id AND m.id IN (:messages))"
     database.run(
         f"""UPDATE places SET changes = changes + {of_place},
@@ -132,15 +117,16 @@ def insert_changes(database: Database, messages: Collection[int], kind: ChangeKi
         removes=int(kind in ("deleted", "removed")),
     )
     database.run(
-        f"""INSERT INTO message_changes (place, change, message, number, kind, at, position, seen)
+        f"""INSERT INTO message_changes (place, change, message, number, kind, at, before, position, seen)
             SELECT p.id, p.changes - count(*) OVER (PARTITION BY p.id)
                     + row_number() OVER (PARTITION BY p.id ORDER BY m.number),
-                m.id, m.number, :kind, :at, p.messages,
+                m.id, m.number, :kind, :at, :before, p.messages,
                 CASE WHEN m.number < {_KNOWN_MESSAGES.format("m.place")} THEN 1 ELSE 0 END
             FROM messages m JOIN places p ON p.id = m.place WHERE m.id IN (:messages)""",
         messages=messages,
         kind=kind,
         at=format_time(at),
+        before=None if before is None else dumps(before),
     )
     _publish(database, messages, at)
 
@@ -221,11 +207,6 @@ def join_parts(
         text += f"{separator if text and part_text else ''}{part_text}"
         rest += [part for part in parts if not isinstance(part, Text)]
     return (*([Text(text=text)] if text else []), *rest)
-
-
-def empty_parts(database: Database, message: int) -> None:
-    """Remove the content of all parts of a message."""
-    database.run("UPDATE message_parts SET content = '[]' WHERE message = :message", message=message)
 
 
 def _place_of_message(database: Database, place: Place, message_id: str) -> int:

@@ -35,9 +35,9 @@ from tertulia.store.message_rows import (
     ChangeKind,
     decode_message,
     decode_messages,
-    insert_change,
+    insert_changes,
 )
-from tertulia.store.threads import ConnectionThread, Repository, reading, writing
+from tertulia.store.threads import Access, Repository, reading, writing
 
 CONTENT = (  # what an edit replaces
     "text media name title sent_at edited_at deleted reply_to reply_author reply parts album "
@@ -57,11 +57,8 @@ _COUNT_DIRECT, _COUNT_OPEN = _COUNT.format("direct_until"), _COUNT.format("open_
 class SqlInbox(Repository):
     """Implements `engine.store_protocols.InboxStore`."""
 
-    def __init__(
-        self, writer: ConnectionThread, reader: ConnectionThread, rules: FactRules, identities: IdentityCache
-    ) -> None:
-        super().__init__(writer, reader)
-        self._rules = rules
+    def __init__(self, access: Access, identities: IdentityCache) -> None:
+        super().__init__(access)
         self._identities = identities  # used in the reader thread
 
     @writing
@@ -73,12 +70,12 @@ class SqlInbox(Repository):
     @writing
     def edit(self, database: Database, message: Message, *, at: datetime) -> bool:
         MessageRow(message)  # raises also for one that is not stored
-        return edit(database, message, at, self._rules)
+        return edit(database, message, at, self._access.facts)
 
     @writing
     def delete(self, database: Database, place: Place, message_id: str, *, at: datetime) -> bool:
         validate_id(message_id, "message")
-        return delete(database, place, message_id, at, self._rules)
+        return delete(database, place, message_id, at, self._access.facts)
 
     @reading
     def places(self, database: Database) -> Sequence[Place]:
@@ -298,7 +295,7 @@ def delete(database: Database, place: Place, message_id: str, at: datetime, rule
         then = max(at, before.edited_at or at)
         return edit(database, replace(before, id=message_id, parts=(), edited_at=then), at, rules)
     if not before.deleted:
-        insert_change(database, row_id, "deleted", at, before)
+        insert_changes(database, [row_id], "deleted", at, before)
         database.run("UPDATE messages SET deleted = 1 WHERE id = :message", message=row_id)
         decisions.end_waiting(database, [row_id], "withdrawn", at)
         retraction.retract(database, [row_id], rules)
@@ -358,7 +355,7 @@ def rewrite(
     database: Database, row_id: int, before: Message | None, row: MessageRow, at: datetime | None, kind: ChangeKind
 ) -> None:
     """Replace a stored message, and store what it was as a change."""
-    insert_change(database, row_id, kind, at, before)
+    insert_changes(database, [row_id], kind, at, before)
     content = row.content(database, upsert_place(database, row.message.place), at)
     database.run(_REWRITE, message=row_id, **content)
     insert_media(database, row_id, row.medias)

@@ -6,7 +6,7 @@ from secrets import token_hex
 from tertulia.models.gemini.cache_values import StoredCache
 from tertulia.store.database import Database, insert_row
 from tertulia.store.encoding import Columns, clean
-from tertulia.store.threads import ConnectionThread, Repository, reading, writing
+from tertulia.store.threads import Access, Repository, reading, writing
 
 _CACHE = Columns(StoredCache, "label account model fingerprint expires_at name replaces unwanted")
 
@@ -14,8 +14,8 @@ _CACHE = Columns(StoredCache, "label account model fingerprint expires_at name r
 class SqlModelCaches(Repository):
     """Implements `models.gemini.cache_values.CacheStore`. The owner is the id of the store: a copy has another one."""
 
-    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, *, durable: bool = True) -> None:
-        super().__init__(writer, reader)
+    def __init__(self, access: Access, *, durable: bool = True) -> None:
+        super().__init__(access)
         self.is_durable = durable
         self._own = token_hex(16)  # of a store in memory, which has no id
 

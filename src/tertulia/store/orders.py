@@ -7,14 +7,13 @@ from tertulia.engine.orders import Order, ended
 from tertulia.errors import InvalidValue
 from tertulia.memory.values import FactRules
 from tertulia.store import decisions, episodes, facts, outbox, tasks
-from tertulia.store.database import Database, Row
+from tertulia.store.database import Database, Row, insert_row
 from tertulia.store.encoding import PLACE, STRINGS, Columns, clean, format_time
 from tertulia.store.facts import SqlFacts
-from tertulia.store.forget.retraction import hide_messages, remove_sources
+from tertulia.store.forget.retraction import hide_stating, remove_sources
 from tertulia.store.identities import find_place, upsert_place, upsert_title
 from tertulia.store.message_rows import FIND_MESSAGE
-from tertulia.store.threads import ConnectionThread, Repository, reading, writing
-from tertulia.tasks.task import PlanRules
+from tertulia.store.threads import Access, Repository, reading, writing
 
 WHY = "decided by {who}"  # of a reply or a task
 _ORDER = Columns(Order, "id=order_id kind subject service who at status why ended_at")
@@ -24,13 +23,9 @@ _SELECT = f"""SELECT (SELECT t.body FROM titles t WHERE t.id = o.title), {_ORDER
 class SqlOrders(Repository):
     """Implements `engine.orders.OrderStore`."""
 
-    def __init__(
-        self, writer: ConnectionThread, reader: ConnectionThread, known: SqlFacts, rules: FactRules, plans: PlanRules
-    ) -> None:
-        super().__init__(writer, reader)
+    def __init__(self, access: Access, known: SqlFacts) -> None:
+        super().__init__(access)
         self._facts = known
-        self._rules = rules
-        self._plans = plans
 
     @writing
     def add(self, database: Database, order: Order) -> None:
@@ -38,8 +33,7 @@ class SqlOrders(Repository):
         if order.place is not None:
             values["place"] = place = upsert_place(database, order.place)
             values["title"] = upsert_title(database, order.place, place)
-        columns = ", ".join(values)
-        database.insert(f"INSERT INTO orders ({columns}) VALUES ({', '.join(f':{one}' for one in values)})", **values)
+        insert_row(database, "orders", **values)
 
     @reading
     def find(self, database: Database, order_id: str) -> Order | None:
@@ -85,11 +79,11 @@ class SqlOrders(Repository):
                 status: outbox.NewStatus = "waiting" if order.kind == "send reply" else "dropped"
                 _require(outbox.decide(database, order.subject, status, why), "reply", order)
             case "cancel task":
-                _require(tasks.cancel(database, order.subject, why, self._plans), "task", order)
+                _require(tasks.cancel(database, order.subject, why, self._access.plans), "task", order)
             case "forget fact":
                 _require(facts.forget(database, [order.subject], at), "fact", order)
             case "hide message":
-                _hide_message(database, order, at, self._rules)
+                _hide_message(database, order, at, self._access.facts)
             case "hide episode":
                 _require(episodes.hide(database, order.subject), "episode", order)
             case "retry run":
@@ -135,7 +129,7 @@ def _hide_message(database: Database, order: Order, at: datetime, rules: FactRul
     if hidden:
         raise InvalidValue(f"message {order.subject!r} is hidden already")
     remove_sources(database, [row[0]], rules)
-    hide_messages(database, {row[0]: [text]}, at)
+    hide_stating(database, {row[0]: [text]}, at)
 
 
 def _retry_run(database: Database, run_id: str) -> None:

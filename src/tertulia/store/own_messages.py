@@ -16,9 +16,9 @@ from tertulia.parts import Text
 from tertulia.store import decisions, message_rows, messages, search_index
 from tertulia.store.database import Database, upsert_row
 from tertulia.store.encoding import STRINGS, dumps
-from tertulia.store.forget.retraction import hide_messages
+from tertulia.store.forget.retraction import hide_stating
 from tertulia.store.identities import IdentityCache, upsert_place
-from tertulia.store.message_rows import insert_change
+from tertulia.store.message_rows import insert_changes
 
 
 def is_empty(outgoing: OutboxItem) -> bool:
@@ -58,7 +58,7 @@ def store_reply(database: Database, outgoing: OutboxItem, known_as: str | None) 
         _mark(database, message_row, outgoing)
     if outgoing.run is not None and _answers_hidden(database, row, outgoing.run):
         said = database.all("SELECT text FROM messages WHERE id = :message", message=message_row)
-        hide_messages(database, {message_row: [text for (text,) in said]}, outgoing.sent_at)
+        hide_stating(database, {message_row: [text for (text,) in said]}, outgoing.sent_at)
 
 
 def remove_reply(database: Database, outgoing: OutboxItem, known_as: str | None) -> None:
@@ -100,7 +100,7 @@ def _rename(database: Database, place: int, known_as: str, message: Message) -> 
         update = f"UPDATE {table} SET message_id = :message_id WHERE place = :place AND message_id = :known_as"
         database.run(update, message_id=message.id, place=place, known_as=known_as)
     if row is not None:
-        insert_change(database, row, "said", message.sent_at, None)
+        insert_changes(database, [row], "said", message.sent_at)
 
 
 def _mark(database: Database, row: int, outgoing: OutboxItem) -> None:
@@ -175,7 +175,7 @@ def _remove(database: Database, row: int, at: datetime | None) -> None:
             deleted = 1, doubtful = 0, text = '', parts = '[]', media = NULL WHERE id = :message""",
         message=row,
     )
-    insert_change(database, row, "removed", at, None)
+    insert_changes(database, [row], "removed", at)
     for table in ("turns", "media"):
         database.run(f"DELETE FROM {table} WHERE message = :message", message=row)
     decisions.remove(database, row)

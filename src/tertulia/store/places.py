@@ -32,7 +32,7 @@ from tertulia.store.identities import (
     upsert_author,
     upsert_place,
 )
-from tertulia.store.threads import ConnectionThread, Repository, reading, writing
+from tertulia.store.threads import Access, Repository, reading, writing
 from tertulia.tasks.task import Task
 from tertulia.timezones import utc
 
@@ -68,8 +68,8 @@ _CACHE_SIZE = 4096  # delimiters, which never change
 class SqlPlaceSettings(Repository):
     """Implements `engine.store_protocols.PlaceSettings`."""
 
-    def __init__(self, writer: ConnectionThread, reader: ConnectionThread) -> None:
-        super().__init__(writer, reader)
+    def __init__(self, access: Access) -> None:
+        super().__init__(access)
         self._delimiters: dict[str, str] = {}
         self._blocks: _Blocks | None = None  # None: not read yet
 

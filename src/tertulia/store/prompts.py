@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from tertulia.context.values import LeftOut
 from tertulia.errors import PromptRemoved
 from tertulia.models.calls import PromptSize
-from tertulia.run.journal import REMOVED, FallbackStep, PromptLedger, Run, SentPrompt
+from tertulia.run.journal import FallbackStep, PromptLedger, Run, SentPrompt
 from tertulia.store import usage
 from tertulia.store.database import Database, insert_into, insert_row
 from tertulia.store.encoding import (
@@ -34,7 +34,7 @@ from tertulia.store.encoding import (
     load_settings,
 )
 from tertulia.store.identities import place_key
-from tertulia.store.threads import ConnectionThread, Repository, reading
+from tertulia.store.threads import Access, Repository, reading
 from tertulia.turns import Layer, Prompt
 
 _MAX_DEPTH = 200  # bases in a chain
@@ -58,12 +58,12 @@ _LAST_PROMPT = """SELECT p.id, p.step, t.tools, p.settings, p.cached
 _LAYERS = """WITH RECURSIVE links (wanted, row, distance) AS (
         SELECT id, id, 0 FROM layers WHERE id IN (:layers)
         UNION ALL SELECT links.wanted, l.base, links.distance + 1
-        FROM links JOIN layers l ON l.id = links.row WHERE l.base IS NOT NULL AND l.removed = 0
-    ) SELECT links.wanted, l.prefix_length, l.suffix, l.removed
+        FROM links JOIN layers l ON l.id = links.row WHERE l.base IS NOT NULL
+    ) SELECT links.wanted, l.prefix_length, l.suffix
     FROM links JOIN layers l ON l.id = links.row ORDER BY links.wanted, links.distance DESC"""
 
 # Layers that are known by their hashes, and those that new ones begin like.
-_KNOWN_LAYERS = "SELECT id, hash, depth, removed FROM layers WHERE hash IN (:hashes) OR id IN (:bases)"
+_KNOWN_LAYERS = "SELECT id, hash, depth FROM layers WHERE hash IN (:hashes) OR id IN (:bases)"
 
 # A new layer, unless there is one with the same content.
 _INSERT_LAYER = """INSERT INTO layers (hash, name, base, prefix_length, depth, suffix)
@@ -96,15 +96,8 @@ class PreparedPrompt(NamedTuple):
 class SqlPrompts(Repository):
     """Implements `run.journal.StoredPrompts`."""
 
-    def __init__(
-        self,
-        writer: ConnectionThread,
-        reader: ConnectionThread,
-        ledger: PromptLedger,
-        *,
-        cache_bytes: int = CACHE_BYTES,
-    ) -> None:
-        super().__init__(writer, reader)
+    def __init__(self, access: Access, ledger: PromptLedger, *, cache_bytes: int = CACHE_BYTES) -> None:
+        super().__init__(access)
         self._ledger = ledger
         self._cache_bytes = cache_bytes
         self._last: OrderedDict[tuple[str, int, str], tuple[int, PreparedLayer]] = OrderedDict()  # by row
@@ -305,7 +298,7 @@ def remove_layers(database: Database, gone: Collection[int]) -> None:
     select = "SELECT id FROM layers WHERE base IN (:gone) AND id NOT IN (:gone)"
     based = [row for (row,) in database.all(select, gone=gone)]
     contents = layer_contents(database, based)
-    whole = [{"suffix": (content or b"").decode(), "id": row} for row, content in contents.items()]
+    whole = [{"suffix": content.decode(), "id": row} for row, content in contents.items()]
     database.many(_STORE_WHOLE, whole)
     database.run("UPDATE layers SET base = NULL WHERE id IN (:gone)", gone=gone)
     database.run("DELETE FROM layers WHERE id IN (:gone)", gone=gone)
@@ -322,14 +315,14 @@ def last_prompt(database: Database, run_id: str) -> tuple[int, Prompt] | None:
 
 def _read_prompts(database: Database, rows: Mapping[int, Sequence[Any]]) -> dict[int, tuple[Prompt, tuple[int, ...]]]:
     """Return prompts with the tokens of their layers, by their rows; those are given with tools, settings and cache."""
-    select = """SELECT pl.prompt, l.id, l.name, pl.tokens FROM prompt_layers pl JOIN layers l ON l.id = pl.layer
-        WHERE pl.prompt IN (:prompts) ORDER BY pl.prompt, pl.position"""
+    select = """SELECT prompt, layer, tokens FROM prompt_layers
+        WHERE prompt IN (:prompts) ORDER BY prompt, position"""
     used = database.all(select, prompts=list(rows))
-    contents = layer_contents(database, {layer for _, layer, *_ in used})
-    layers = {layer: _decode_layer(name, contents[layer]) for _, layer, name, _ in used}
+    contents = layer_contents(database, {layer for _, layer, _ in used})
+    layers = {layer: LAYER.loads(content.decode()) for layer, content in contents.items()}
     found: dict[int, tuple[Prompt, tuple[int, ...]]] = {}
     for row, (tools, settings, cached) in rows.items():
-        own = [(layers[layer], tokens) for prompt, layer, _, tokens in used if prompt == row]
+        own = [(layers[layer], tokens) for prompt, layer, tokens in used if prompt == row]
         prompt = Prompt(
             layers=tuple(layer for layer, _ in own),
             tools=TOOLS.loads(tools),
@@ -340,16 +333,11 @@ def _read_prompts(database: Database, rows: Mapping[int, Sequence[Any]]) -> dict
     return found
 
 
-def _decode_layer(name: str, content: bytes | None) -> Layer:
-    return Layer(name=name, instruction=REMOVED) if content is None else LAYER.loads(content.decode())
-
-
-def layer_contents(database: Database, rows: Collection[int]) -> dict[int, bytes | None]:
-    """Return the JSON of layers, joined from their bases and suffixes; None for one that was removed."""
-    contents: dict[int, bytes | None] = dict.fromkeys(rows, b"")
-    for row, shared, suffix, removed in database.all(_LAYERS, layers=list(rows)):
-        content = contents[row]
-        contents[row] = None if removed or content is None else content[:shared] + suffix.encode()
+def layer_contents(database: Database, rows: Collection[int]) -> dict[int, bytes]:
+    """Return the JSON of layers, joined from their bases and suffixes."""
+    contents = dict.fromkeys(rows, b"")
+    for row, shared, suffix in database.all(_LAYERS, layers=list(rows)):
+        contents[row] = contents[row][:shared] + suffix.encode()
     return contents
 
 
@@ -377,14 +365,14 @@ def _upsert_layers(database: Database, layers: Sequence[PreparedLayer]) -> list[
     if unknown:
         bases = [one.base for one in unknown if one.base]
         known = database.all(_KNOWN_LAYERS, hashes=[one.digest for one in unknown], bases=bases)
-        depths = {row: depth + 1 for row, _, depth, removed in known if not removed}
-        for row, digest, _, _ in known:
+        depths = {row: depth + 1 for row, _, depth in known}
+        for row, digest, _ in known:
             if digest in found:
                 found[digest] = row
                 database.cache.put(("layer", digest), row)
         new = {one.digest: one for one in unknown if found[one.digest] is None}
         database.many(_INSERT_LAYER, [_layer_row(one, depths) for one in new.values()])
-        found |= {digest: row for row, digest, _, _ in database.all(_KNOWN_LAYERS, hashes=list(new), bases=[])}
+        found |= {digest: row for row, digest, _ in database.all(_KNOWN_LAYERS, hashes=list(new), bases=[])}
     return [cast("int", found[one.digest]) for one in layers]
 
 

@@ -28,8 +28,8 @@ from tertulia.store.encoding import PLACE, STRINGS, Columns, clean, dumps, valid
 from tertulia.store.identities import find_place, upsert_place, upsert_title
 from tertulia.store.message_rows import FIND_MESSAGE
 from tertulia.store.prompts import SqlPrompts, last_prompt
-from tertulia.store.threads import ConnectionThread, Repository, reading, writing
-from tertulia.tasks.task import PlanRules, Policy, Task, cancels_sends
+from tertulia.store.threads import Access, Repository, reading, writing
+from tertulia.tasks.task import Policy, Task, cancels_sends
 from tertulia.turns import Prompt, Record
 
 _CHANGING = "taken=message_ids status ended_at why seconds resumed=resumes"
@@ -75,11 +75,8 @@ class StoredRun(NamedTuple):
 class SqlRuns(Repository):
     """Implements `engine.store_protocols.RunStore`."""
 
-    def __init__(
-        self, writer: ConnectionThread, reader: ConnectionThread, prompts: SqlPrompts, rules: PlanRules
-    ) -> None:
-        super().__init__(writer, reader)
-        self._rules = rules
+    def __init__(self, access: Access, prompts: SqlPrompts) -> None:
+        super().__init__(access)
         self._prompts = prompts
 
     async def begin(
@@ -111,7 +108,7 @@ class SqlRuns(Repository):
                 decided = decisions.claim(database, run, run.taken, at)
             except InvalidValue as error:
                 raise PromptOutdated(str(error)) from error
-            tasks.cancel_superseded(database, run.place, cancels, self._rules)
+            tasks.cancel_superseded(database, run.place, cancels, self._access.plans)
             started = RunStarted(place=run.place, run_id=run.id, message_id=run.target)
             events.add(database, *decided, started, PromptSent(place=run.place, run_id=run.id, step=0), at=at)
             _add_recalled(database, run.id, shown)
@@ -260,7 +257,7 @@ class SqlRuns(Repository):
             events.add(database, *made, at=run.ended_at)
         for reply in replies:
             outbox.add(database, reply)
-        tasks.add(database, planned, self._rules)
+        tasks.add(database, planned, self._access.plans)
         if run.status != "open":
             ended = RunEnded(place=run.place, run_id=run.id, failed=run.status == "failed")
             events.add(database, ended, at=run.ended_at)

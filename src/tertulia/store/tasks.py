@@ -18,7 +18,7 @@ from tertulia.store import events, outbox
 from tertulia.store.database import Database
 from tertulia.store.encoding import TASK, clean, dumps, validate_id
 from tertulia.store.identities import find_place, upsert_place
-from tertulia.store.threads import ConnectionThread, Repository, reading, writing
+from tertulia.store.threads import Repository, reading, writing
 from tertulia.tasks.task import REPEATABLE, PlanRules, Policy, Task, ends_with_its_place
 from tertulia.timezones import utc
 
@@ -56,13 +56,9 @@ _ON_PLATFORMS = "place IN (SELECT id FROM places WHERE platform IN (:platforms))
 class SqlTasks(Repository):
     """Implements `engine.store_protocols.TaskStore`."""
 
-    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, rules: PlanRules) -> None:
-        super().__init__(writer, reader)
-        self._rules = rules
-
     @writing
     def add(self, database: Database, tasks: Sequence[Task]) -> None:
-        add(database, tasks, self._rules)
+        add(database, tasks, self._access.plans)
 
     @writing
     def take(self, database: Database, now: datetime, *, platforms: Collection[str] | None = None) -> Sequence[Task]:
@@ -70,7 +66,7 @@ class SqlTasks(Repository):
         rows = database.all(
             f"{due} LIMIT :most", now=utc(now).isoformat(), most=MAX_BATCH, platforms=list(platforms or ())
         )
-        running = [self._rules.begin(TASK.loads(body)) for (body,) in rows]
+        running = [self._access.plans.begin(TASK.loads(body)) for (body,) in rows]
         database.many(  # no other task depends on a start; another process may have cancelled one since
             "UPDATE tasks SET status = :status, free = 0, body = :body WHERE task_id = :task_id AND status = 'pending'",
             [{"status": task.status, "body": dumps(task), "task_id": task.id} for task in running],
@@ -91,7 +87,7 @@ class SqlTasks(Repository):
         if found.status != "running" or not (found.attempts == task.attempts or comes_again):
             return
         ended = replace(task, place=found.place, run=found.run, after=found.after)
-        _change_plans(database, {name: partial(_replaced, {task.id: ended})}, self._rules)
+        _change_plans(database, {name: partial(_replaced, {task.id: ended})}, self._access.plans)
         for reply in replies:
             outbox.add(database, outbox.as_row(reply))
 
@@ -106,11 +102,11 @@ class SqlTasks(Repository):
         self, database: Database, repeatable: Collection[str] = REPEATABLE, *, platforms: Collection[str] | None = None
     ) -> Sequence[Task]:
         def recovered(known: list[Task]) -> Iterable[Task]:
-            return self._rules.recover(known, repeatable=repeatable)
+            return self._access.plans.recover(known, repeatable=repeatable)
 
         select = f"SELECT run_id, task_id FROM tasks WHERE status = 'running'{_on(platforms)} ORDER BY id"
         running = database.all(select, platforms=list(platforms or ()))
-        now = _change_plans(database, {name: recovered for name, _ in running}, self._rules)
+        now = _change_plans(database, {name: recovered for name, _ in running}, self._access.plans)
         return [now[task_id] for _, task_id in running]
 
     async def cancel(self, task_id: str, *, why: str) -> Task | None:
@@ -118,13 +114,13 @@ class SqlTasks(Repository):
         if found is None:
             return None
         return await self._writer.run(
-            lambda database: cancel(database, task_id, why, self._rules), places=[found.place]
+            lambda database: cancel(database, task_id, why, self._access.plans), places=[found.place]
         )
 
     async def cancel_superseded(self, place: Place, policy: Policy) -> None:
         if await self._reader.run(lambda database: _plans_of_runs(database, find_place(database, place))):
             await self._writer.run(
-                lambda database: cancel_superseded(database, place, policy, self._rules), places=[place]
+                lambda database: cancel_superseded(database, place, policy, self._access.plans), places=[place]
             )
 
     @reading

@@ -16,7 +16,7 @@ import asyncio
 import inspect
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import wraps
@@ -25,8 +25,10 @@ from threading import Thread
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from tertulia.errors import InvalidValue, StoreBroken, StoreTrouble, TertuliaError
+from tertulia.memory.values import FactRules
 from tertulia.messages import Place
 from tertulia.store.database import DECODE_ERRORS, Connection, Failure, translate
+from tertulia.tasks.task import PlanRules
 from tertulia.type_checks import argument_fault
 
 T = TypeVar("T")
@@ -265,12 +267,22 @@ class CheckedCalls:
                 setattr(cls, name, _checked(method))
 
 
+class Access(NamedTuple):
+    """What the members of a store work with: its threads, and what is decided above it."""
+
+    writer: ConnectionThread
+    reader: ConnectionThread
+    facts: FactRules
+    plans: PlanRules
+    clear_caches: Callable[[], Awaitable[None]]  # of all members: rows that they may have read are others now
+
+
 class Repository(CheckedCalls):
     """Base of the store's members: reads and writes through the two threads."""
 
-    def __init__(self, writer: ConnectionThread, reader: ConnectionThread) -> None:
-        self._writer = writer
-        self._reader = reader
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._writer, self._reader = access.writer, access.reader
 
 
 R = TypeVar("R", bound=Repository)

@@ -1,7 +1,7 @@
 """Updates of chat services: each is applied once, in one transaction."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, assert_never
 
@@ -29,7 +29,7 @@ from tertulia.store.database import Database
 from tertulia.store.encoding import MESSAGE, clean, dumps, validate_id
 from tertulia.store.identities import IdentityCache, find_place, upsert_name, upsert_place, upsert_title
 from tertulia.store.messages import MessageRow, require_ids
-from tertulia.store.threads import ConnectionThread, Repository, reading, writing
+from tertulia.store.threads import Repository, reading, writing
 from tertulia.tasks.task import PlanRules, Task
 from tertulia.timezones import utc
 
@@ -49,20 +49,7 @@ _READ_AGAIN = """UPDATE updates SET is_read = 1, raw = coalesce(:raw, raw)
 class SqlUpdates(Repository):
     """Implements `engine.store_protocols.UpdateStore`."""
 
-    def __init__(
-        self,
-        writer: ConnectionThread,
-        reader: ConnectionThread,
-        plans: PlanRules,
-        facts: FactRules,
-        *,
-        moved: Callable[[], Awaitable[None]],
-    ) -> None:
-        super().__init__(writer, reader)
-        self._plans = plans
-        self._facts = facts
-        self._moved = moved  # is awaited after a place has migrated: clears the caches
-        self._removed_at: datetime | None = None  # when an update removed old ones last
+    _removed_at: datetime | None = None  # when an update removed old ones last
 
     async def apply(
         self, platform: str, changes: Sequence[Change], *, key: str, raw: bytes | None, at: datetime, keep: timedelta
@@ -84,12 +71,12 @@ class SqlUpdates(Repository):
         except (InvalidValue, UnicodeEncodeError) as error:
             return UpdateResult(new=await write(()), refused=str(error))
         if new and any(isinstance(change, PlaceMigrated) for change in changes):
-            await self._moved()
+            await self._access.clear_caches()
         return UpdateResult(new=new)
 
     @writing
     def leave(self, database: Database, place: Place, *, at: datetime) -> None:
-        _leave(database, place, at, self._plans)
+        _leave(database, place, at, self._access.plans)
 
     @writing
     def remove_old(self, database: Database, keep: timedelta, *, at: datetime) -> None:
@@ -152,9 +139,9 @@ class SqlUpdates(Repository):
             case Received(message=message):
                 messages.add(database, MessageRow(message), at, "waiting")
             case Edited(message=message):
-                _edit(database, message, at, self._facts)
+                _edit(database, message, at, self._access.facts)
             case Deleted(place=place, message_id=message_id):
-                messages.delete(database, place, message_id, at, self._facts)
+                messages.delete(database, place, message_id, at, self._access.facts)
             case Reacted():
                 message_rows.add_reaction(database, change, at)
             case Commanded():
@@ -165,7 +152,7 @@ class SqlUpdates(Repository):
                 upsert_place(database, place)
                 places.join_place(database, place)
             case PlaceLeft(place=place):
-                _leave(database, place, at, self._plans)
+                _leave(database, place, at, self._access.plans)
             case Stopped():
                 pass  # it stops a run in progress, and changes nothing that is stored
             case _:
@@ -179,7 +166,7 @@ class SqlUpdates(Repository):
             raise InvalidValue(f"there is no command {command.id}; it was carried out, or its author was forgotten")
         for reply in replies:
             outbox.add(database, outbox.as_row(reply))
-        tasks.add(database, planned, self._plans)
+        tasks.add(database, planned, self._access.plans)
 
 
 def _require_valid(change: Change) -> None:

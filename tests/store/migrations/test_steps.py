@@ -8,7 +8,7 @@ from tertulia.store.migrations.memory_tables import FILES, MEMORY, SEARCH
 from tertulia.store.migrations.steps import EDITION
 from tertulia.store.migrations.tables import CHATS, CONVERSATIONS, RUNS
 
-TABLES = {19: "0dcc1bb5dbc2997c"}  # the digest of the statements of each edition
+TABLES = {20: "f47535db51c4e7b2"}  # the digest of the statements of each edition
 
 
 def test_tables_that_change_have_another_edition() -> None:

@@ -16,7 +16,6 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from tertulia.memory.values import (
-    FactRules,
     ForgottenFact,
     OpenRun,
     SaidMessage,
@@ -32,7 +31,7 @@ from tertulia.store.fact_rows import SAID_IN_GROUP, add_fact_changes
 from tertulia.store.forget import removal, retraction
 from tertulia.store.model_caches import drop_caches
 from tertulia.store.prompts import layer_contents
-from tertulia.store.threads import ConnectionThread
+from tertulia.store.threads import Access
 from tertulia.tasks.task import FORGET_CONFIRMED, PlanRules, Task
 
 REASON = "it would have told what was forgotten since"
@@ -114,11 +113,9 @@ class Seen(NamedTuple):
 class Forgetting:
     """Forgets the facts that are marked."""
 
-    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, rules: FactRules, plans: PlanRules) -> None:
-        self._writer = writer
-        self._reader = reader
-        self._rules = rules
-        self._plans = plans
+    def __init__(self, access: Access) -> None:
+        self._writer, self._reader = access.writer, access.reader
+        self._rules, self._plans = access.facts, access.plans
         self._lock = asyncio.Lock()  # who comes second finds nothing left to do
 
     async def finish(self) -> bool:
@@ -299,7 +296,7 @@ def _hide(database: Database, sentences: Mapping[int, Sequence[str]], at: dateti
     """Hide messages, and withdraw the runs that knew one of them."""
     windows = database.all(_WINDOWS, messages=list(sentences))
     _withdraw_runs(database, [run for (run,) in windows])
-    retraction.hide_messages(database, sentences, at)
+    retraction.hide_stating(database, sentences, at)
 
 
 class _Run(NamedTuple):
@@ -385,7 +382,7 @@ def _read_open_runs(database: Database, places: Sequence[int]) -> Iterator[OpenR
     shown = database.all(_LAST_LAYERS, runs=list(runs))
     contents = layer_contents(database, {layer for _, layer in shown})
     for run, layer in shown:
-        texts[run].append((contents[layer] or b"").decode())
+        texts[run].append(contents[layer].decode())
     turns = "SELECT run_id, turn FROM records WHERE run_id IN (:runs) ORDER BY id"
     for run, turn in database.all(turns, runs=list(runs)):
         texts[run].append(turn)

@@ -7,7 +7,7 @@ removed. A process that ends in between leaves a row in `forgets`; the next one 
 is left.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import groupby
@@ -15,14 +15,13 @@ from typing import Any
 
 from tertulia.memory.forget import Forgotten, Key, Plan
 from tertulia.memory.person_words import Vocabulary
-from tertulia.memory.values import FactRules
 from tertulia.store.database import Database
 from tertulia.store.encoding import clean
-from tertulia.store.forget import export, removal
+from tertulia.store.forget import export, removal, retraction
 from tertulia.store.forget.plan import Planner
 from tertulia.store.forget.removal import DERIVED, OWN, Section, Work
 from tertulia.store.media_files import SqlMedia
-from tertulia.store.threads import ConnectionThread, Repository
+from tertulia.store.threads import Access, Repository
 
 _HIDDEN_AT_ONCE = 100  # messages
 
@@ -36,19 +35,9 @@ _DONE = """UPDATE forgets SET platform = '', author_id = '', state = 'removed'
 class SqlForgets(Repository):
     """Plans and carries out the forgetting of people."""
 
-    def __init__(
-        self,
-        writer: ConnectionThread,
-        reader: ConnectionThread,
-        media: SqlMedia,
-        rules: FactRules,
-        *,
-        changed: Callable[[], Awaitable[None]],
-    ) -> None:
-        super().__init__(writer, reader)
+    def __init__(self, access: Access, media: SqlMedia) -> None:
+        super().__init__(access)
         self._media = media
-        self._rules = rules
-        self._changed = changed  # clears the caches of the store
 
     async def plan(self, platform: str, author_id: str) -> Plan:
         """Return what forgetting a person would remove."""
@@ -77,7 +66,7 @@ class SqlForgets(Repository):
     async def _remove(self, plan: Plan, words: Vocabulary | None, at: datetime) -> Forgotten:
         removed = plan
         await self._writer.run(partial(removal.hide_person, plan=plan, at=at))
-        await self._changed()
+        await self._access.clear_caches()
         await self._hide(plan, at)
         self._media.forget(plan.media)
         await self._apply(DERIVED, plan, at)
@@ -88,18 +77,18 @@ class SqlForgets(Repository):
                 await self._apply(DERIVED, more, at)
             elif await self._remove_own(plan, at):
                 break
-        await self._changed()
+        await self._access.clear_caches()
         return removed.report()
 
     async def _hide(self, plan: Plan, at: datetime) -> None:
         await self._writer.run(lambda database: removal.withdraw_runs(database, plan))
         for keys in _chunks(plan.rows.get("messages", ()), _HIDDEN_AT_ONCE):
-            await self._writer.run(partial(removal.hide_messages, rows=[row for (row,) in keys], at=at))
+            await self._writer.run(partial(retraction.hide_messages, rows=[row for (row,) in keys], at=at))
 
     async def _apply(self, sections: Mapping[str, Section], plan: Plan, at: datetime) -> None:
         for name, section in sections.items():
             for keys in _chunks(plan.rows.get(name, ()), section.at_once):
-                await self._writer.run(partial(section.apply, keys=keys, work=Work(plan, at, self._rules)))
+                await self._writer.run(partial(section.apply, keys=keys, work=Work(plan, at, self._access.facts)))
 
     async def _remove_own(self, plan: Plan, at: datetime) -> bool:
         """Remove what is the person's own; return False where something of theirs was written meanwhile."""

@@ -307,7 +307,7 @@ class Planner:
         prompts = [prompt for (prompt,) in database.all(_EARLIER_PROMPTS, **values)]
         layers = database.all("SELECT DISTINCT layer FROM prompt_layers WHERE prompt IN (:prompts)", prompts=prompts)
         contents = layer_contents(database, [layer for (layer,) in layers]).values()
-        return texts + [LAYER.loads(content.decode()).instruction for content in contents if content]
+        return texts + [LAYER.loads(content.decode()).instruction for content in contents]
 
     async def _learned(self) -> set[int]:
         """Return the facts that were learned from the person alone, or from forwards of them."""
@@ -397,11 +397,10 @@ class Planner:
                     found.add(reply_id)
                 if run in showing and has_turns:
                     turns.append((reply_id, row))
-        for reply_id in found:
-            for row, message in rows[reply_id]:
-                self._add("replies", row)
-                if message is not None:
-                    self._sent.add(message)
+        for row, message in (part for reply_id, parts in rows.items() if reply_id in found for part in parts):
+            self._add("replies", row)
+            if message is not None:
+                self._sent.add(message)
         for reply_id, row in turns:
             if reply_id not in found:
                 self._add("turns_of_replies", row)

@@ -20,12 +20,12 @@ from tertulia.memory.forget import Key, Plan
 from tertulia.memory.values import FactRules
 from tertulia.messages import Author, Message, Quote, Reply
 from tertulia.run.chat_values import place_of_chat
-from tertulia.store import chats, decisions, events, file_garbage, message_rows, prompts, search_index, tasks
+from tertulia.store import chats, decisions, events, file_garbage, prompts, search_index, tasks
 from tertulia.store.database import Database, insert_into, insert_row
 from tertulia.store.encoding import LEFT_OUT, MESSAGE, PLACE, QUOTE, REPLY, TASK, JsonType, clean, dumps
 from tertulia.store.forget import retraction
 from tertulia.store.identities import find_place, upsert_name
-from tertulia.store.message_rows import insert_change, insert_changes
+from tertulia.store.message_rows import insert_changes
 from tertulia.store.model_caches import drop_caches
 from tertulia.tasks import graph
 from tertulia.tasks.task import PlanRules, Task
@@ -124,9 +124,10 @@ _EMPTY_ROOM_TITLES = """UPDATE rooms SET title = '' WHERE room_id IN (
 
 def _empty_titles(database: Database, keys: Sequence[Key], work: Work) -> None:
     """Remove titles from the rows that others refer to; the next message of the place brings the current one."""
-    for row, body in database.all("SELECT id, body FROM titles WHERE id IN (:rows)", rows=_ids(keys)):
-        bare = msgspec.to_builtins(replace(PLACE.loads(body), title="")) | {"removed_title": row}  # rows are unique
-        database.run("UPDATE titles SET title = '', body = :body WHERE id = :row", body=dumps(bare), row=row)
+    titles = database.all("SELECT id, body FROM titles WHERE id IN (:rows)", rows=_ids(keys))
+    bare = [msgspec.to_builtins(replace(PLACE.loads(body), title="")) | {"removed_title": row} for row, body in titles]
+    empty = [{"row": one["removed_title"], "body": dumps(one)} for one in bare]  # the row makes each another one
+    database.many("UPDATE titles SET title = '', body = :body WHERE id = :row", empty)
     database.run(_EMPTY_ROOM_TITLES, rows=_ids(keys), web=PLATFORM)
 
 
@@ -216,13 +217,13 @@ def remove_runs(database: Database, runs: Collection[str]) -> None:
 
 def _empty_forwards(database: Database, keys: Sequence[Key], work: Work) -> None:
     retraction.retract(database, _ids(keys), work.rules)
-    for row in _ids(keys):
-        empty_message(database, row, work.at, with_quote=False)
+    empty_messages(database, _ids(keys), work.at)
 
 
 def _empty_answers(database: Database, keys: Sequence[Key], work: Work) -> None:
-    for row in _outside(database, _ids(keys), work.plan):
-        empty_message(database, row, work.at)
+    rows = _outside(database, _ids(keys), work.plan)
+    empty_messages(database, rows, work.at)
+    database.run(_REMOVE_QUOTES, rows=rows)
 
 
 def _outside(database: Database, rows: Sequence[int], plan: Plan) -> list[int]:
@@ -231,27 +232,23 @@ def _outside(database: Database, rows: Sequence[int], plan: Plan) -> list[int]:
     return [row for (row,) in database.all(select, rows=rows, direct=plan.direct)]
 
 
-def empty_message(database: Database, row: int, at: datetime, *, with_quote: bool = True) -> None:
-    """Empty a message, and its quote; its number and id stay."""
-    insert_change(database, row, "removed", at, None)
-    for statement in _EMPTY_MESSAGE:
-        database.run(statement, row=row)
-    if with_quote:
-        database.run("UPDATE messages SET reply_to = NULL, reply_author = NULL, reply = NULL WHERE id = :row", row=row)
-    message_rows.empty_parts(database, row)
-    decisions.end_waiting(database, [row], "forgotten", at)
-    search_index.unindex(database, [row])
+def empty_messages(database: Database, rows: Sequence[int], at: datetime) -> None:
+    """Empty messages but for their quotes; their numbers and ids stay."""
+    insert_changes(database, rows, "removed", at)
+    for statement in _EMPTY_MESSAGES:
+        database.run(statement, rows=rows)
+    decisions.end_waiting(database, rows, "forgotten", at)
+    search_index.unindex(database, rows)
 
 
-_EMPTY_MESSAGE = (  # all that a message has but its quote
-    "UPDATE message_changes SET before = NULL WHERE message = :row",
-    "DELETE FROM turns WHERE message = :row",
-    "DELETE FROM media WHERE message = :row",
-    "DELETE FROM hidden_sentences WHERE message = :row",
-    "DELETE FROM recalled WHERE message = :row",
+_EMPTY_MESSAGES = (
+    "UPDATE message_changes SET before = NULL WHERE message IN (:rows)",
+    "UPDATE message_parts SET content = '[]' WHERE message IN (:rows)",
+    *(f"DELETE FROM {table} WHERE message IN (:rows)" for table in ("turns", "media", "hidden_sentences", "recalled")),
     """UPDATE messages SET text = '', media = NULL, parts = '[]', edited_at = NULL, deleted = 1, hidden = 0,
-        album = NULL, forwarded_from = NULL, forward_author = NULL WHERE id = :row""",
+        album = NULL, forwarded_from = NULL, forward_author = NULL WHERE id IN (:rows)""",
 )
+_REMOVE_QUOTES = "UPDATE messages SET reply_to = NULL, reply_author = NULL, reply = NULL WHERE id IN (:rows)"
 
 
 def _reduce_quotes(database: Database, keys: Sequence[Key], work: Work) -> None:
@@ -268,12 +265,12 @@ def _with_bare_quote(message: Message) -> Message:
     return replace(message, reply_to=message.reply_to and _bare(message.reply_to))
 
 
-def _empty_messages(database: Database, keys: Sequence[Key], work: Work) -> None:
+def _empty_own(database: Database, keys: Sequence[Key], work: Work) -> None:
     rows = _outside(database, _ids(keys), work.plan)
     nobody = upsert_name(database, work.plan.platform, NOBODY, None) if rows else 0
-    for row in rows:
-        database.run("UPDATE messages SET name = :nobody, sent_at = NULL WHERE id = :row", nobody=nobody, row=row)
-        empty_message(database, row, work.at)
+    database.run("UPDATE messages SET name = :nobody, sent_at = NULL WHERE id IN (:rows)", nobody=nobody, rows=rows)
+    empty_messages(database, rows, work.at)
+    database.run(_REMOVE_QUOTES, rows=rows)
 
 
 def _remove_files(database: Database, keys: Sequence[Key], work: Work) -> None:
@@ -359,7 +356,7 @@ OWN = {
         key="message",
         by=f"message IN (SELECT id FROM messages WHERE {_BY_NAME})",
     ),
-    "messages": Section("messages", f"id place {_CONTENT}", _empty_messages, 10, by=_BY_NAME),
+    "messages": Section("messages", f"id place {_CONTENT}", _empty_own, 10, by=_BY_NAME),
     "fact_exclusions": Section("fact_exclusions", "digest", key="about digest", by="about = :author"),
     "cap_notices": Section("cap_notices", "place day", key="day place author", by="author = :author"),
     "usage": Section("usage", "day place model calls input cached output thought money", _detach_usage, by=_THEIRS),
@@ -385,8 +382,7 @@ def remove_place_part(database: Database, place: int, at_once: int = 100) -> boo
     if runs:
         some = [run for (run,) in runs]
         remove_runs(database, some)
-        for table in ("proposals", "runs"):
-            database.run(f"DELETE FROM {table} WHERE run_id IN (:some)", some=some)
+        database.run("DELETE FROM runs WHERE run_id IN (:some)", some=some)
         return False
     for statement in _EMPTY_PLACE:
         database.run(statement, place=place)
@@ -398,9 +394,8 @@ _EMPTY_PLACE = (  # what is left of a place without messages and runs; tables th
     *(
         f"DELETE FROM {table} WHERE place = :place"
         for table in (
-            "outbox tasks fact_sources facts summaries episodes window_pasts reading_cursors reactions "
-            "description_positions search_terms search_vectors search_messages search_stale search_progress "
-            "search_places message_changes message_parts titles"
+            "outbox tasks fact_sources facts summaries episodes reading_cursors description_positions "
+            "search_terms search_vectors search_messages search_stale search_progress search_places titles"
         ).split()
     ),
     "DELETE FROM places WHERE id = :place",
@@ -411,8 +406,6 @@ def _remove_messages(database: Database, place: int, found: Sequence[Sequence[An
     rows, last = [row for row, _ in found], found[-1][1]
     for table in ("search_terms", "search_vectors", "search_messages", "search_stale"):
         database.run(f"DELETE FROM {table} WHERE place = :place AND number <= :last", place=place, last=last)
-    for table in ("turns", "media", "message_changes", "message_parts", "reactions"):
-        database.run(f"DELETE FROM {table} WHERE message IN (:rows)", rows=rows)
     database.run("DELETE FROM messages WHERE id IN (:rows)", rows=rows)
 
 
@@ -441,15 +434,7 @@ def hide_person(database: Database, plan: Plan, at: datetime) -> None:
     database.run(block, author=plan.author, at=utc(at).isoformat())
     newest = """SELECT max(m.id) FROM messages m JOIN names n ON n.id = m.name
         WHERE n.author = :author GROUP BY m.place"""
-    hide_messages(database, [row for (row,) in database.all(newest, author=plan.author)], at)
-
-
-def hide_messages(database: Database, rows: Sequence[Any], at: datetime) -> None:
-    """Hide messages: what was read of them and is not stored yet is refused."""
-    update = "UPDATE messages SET hidden = 1 WHERE id IN (:rows) AND hidden = 0 RETURNING id"
-    hidden = [row for (row,) in database.all(update, rows=rows)]
-    insert_changes(database, hidden, "removed", at)
-    search_index.unindex(database, hidden)
+    retraction.hide_messages(database, [row for (row,) in database.all(newest, author=plan.author)], at)
 
 
 def withdraw_runs(database: Database, plan: Plan) -> None:
@@ -460,11 +445,10 @@ def withdraw_runs(database: Database, plan: Plan) -> None:
 
 
 def remove_person(database: Database, author: int) -> bool:
-    """Remove the names and the row of a person; return False where something written meanwhile names them."""
+    """Remove the row of a person, with their names; return False where something written meanwhile names them."""
     if database.one(_NAMED, author=author):
         return False
-    for statement in _REMOVE_PERSON:
-        database.run(statement, author=author)
+    database.run("DELETE FROM authors WHERE id = :author", author=author)
     return True
 
 
@@ -476,11 +460,3 @@ _NAMED = """SELECT 1 FROM messages m JOIN names n ON n.id = m.name WHERE n.autho
     UNION ALL SELECT 1 FROM messages WHERE reply_author = :author
     UNION ALL SELECT 1 FROM messages WHERE forward_author = :author
     UNION ALL SELECT 1 FROM usage WHERE author = :author LIMIT 1"""
-_REMOVE_PERSON = (
-    "DELETE FROM names WHERE author = :author",
-    "DELETE FROM blocked_authors WHERE author = :author",
-    "DELETE FROM fact_exclusions WHERE about = :author",
-    "DELETE FROM cap_notices WHERE author = :author",
-    "DELETE FROM room_guests WHERE author = :author",
-    "DELETE FROM authors WHERE id = :author",
-)

@@ -7,6 +7,7 @@ A hidden message is stored, but in no prompt, search result, episode or quote.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from tertulia.memory.values import Fact, FactRules
 from tertulia.messages import Quote
@@ -14,7 +15,7 @@ from tertulia.store import episodes, search_index
 from tertulia.store.database import Database
 from tertulia.store.encoding import QUOTE, dumps, parse_time
 from tertulia.store.fact_rows import SOURCES, add_fact_changes, rows_of_facts, select_facts, upsert_facts
-from tertulia.store.message_rows import insert_change, insert_changes
+from tertulia.store.message_rows import insert_changes
 from tertulia.timezones import utc
 
 # The facts that were learned from messages, without those that are being forgotten, and when these were sent.
@@ -142,17 +143,22 @@ def strip_quotes(database: Database, found: Collection[tuple[int, str]], at: dat
     database.many("UPDATE messages SET reply = :reply WHERE id = :row", bare)
 
 
-def hide_messages(database: Database, sentences: Mapping[int, Sequence[str]], at: datetime | None) -> None:
+def hide_messages(database: Database, rows: Sequence[Any], at: datetime | None) -> list[int]:
+    """Hide messages: what was read of them and is not stored yet is refused. Return those that were seen until now."""
+    update = "UPDATE messages SET hidden = 1 WHERE id IN (:rows) AND hidden = 0 RETURNING id"
+    hidden = sorted(row for (row,) in database.all(update, rows=rows))
+    insert_changes(database, hidden, "removed", at)
+    search_index.unindex(database, hidden)
+    return hidden
+
+
+def hide_stating(database: Database, sentences: Mapping[int, Sequence[str]], at: datetime | None) -> None:
     """Hide messages, by their rows, and the quotes of them.
 
     The sentences for which each is hidden are stored: an edit that removes all of them makes it visible again.
     """
     database.many(_INSERT_SENTENCE, [{"row": row, "text": text} for row in sentences for text in sentences[row]])
-    hide = "UPDATE messages SET hidden = 1 WHERE id IN (:messages) AND hidden = 0 RETURNING id"
-    hidden = sorted(row for (row,) in database.all(hide, messages=list(sentences)))
-    if hidden:
-        insert_changes(database, hidden, "removed", at)
-        search_index.unindex(database, hidden)
+    if hidden := hide_messages(database, list(sentences), at):
         episodes.remove_containing(database, hidden)
         strip_quotes(database, database.all(_QUOTES_OF, messages=hidden), at)
 
@@ -166,5 +172,5 @@ def unhide_edited(database: Database, row: int, text: str, at: datetime, rules: 
         return
     database.run("UPDATE messages SET hidden = 0 WHERE id = :row", row=row)
     database.run("DELETE FROM hidden_sentences WHERE message = :row", row=row)
-    insert_change(database, row, "removed", at, None)
+    insert_changes(database, [row], "removed", at)
     search_index.unindex(database, [row])

@@ -37,7 +37,7 @@ MEMORY = (
     )""",
     "CREATE INDEX fact_sources_by_message ON fact_sources (place, message_id)",
     """CREATE TABLE fact_exclusions (
-        about INTEGER NOT NULL REFERENCES authors (id),
+        about INTEGER NOT NULL REFERENCES authors (id) ON DELETE CASCADE,
         digest TEXT NOT NULL,  -- the digest of a fact; nothing: all that could be learned of them
         last_message INTEGER NOT NULL,  -- the id of the last message it is not learned from again
         PRIMARY KEY (about, digest)

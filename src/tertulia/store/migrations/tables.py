@@ -41,7 +41,7 @@ CONVERSATIONS = (
     )""",
     f"""CREATE TABLE names (
         id {SEQUENCE},
-        author INTEGER NOT NULL REFERENCES authors (id),
+        author INTEGER NOT NULL REFERENCES authors (id) ON DELETE CASCADE,
         name TEXT NOT NULL,
         username TEXT,
         seen_at TEXT,  -- when the author first went by it
@@ -98,7 +98,7 @@ CONVERSATIONS = (
         id {SEQUENCE},
         place INTEGER NOT NULL REFERENCES places (id),
         change INTEGER NOT NULL,  -- counted in the place, from 1
-        message INTEGER NOT NULL REFERENCES messages (id),
+        message INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
         number INTEGER NOT NULL,
         kind TEXT NOT NULL CHECK (kind IN ('edited', 'deleted', 'said', 'removed')),
         at TEXT,
@@ -120,11 +120,11 @@ CONVERSATIONS = (
     ) {BY_KEY}""",
     "CREATE INDEX message_parts_by_message ON message_parts (message, part)",
     """CREATE TABLE turns (
-        message INTEGER PRIMARY KEY REFERENCES messages (id),
+        message INTEGER PRIMARY KEY REFERENCES messages (id) ON DELETE CASCADE,
         turns TEXT NOT NULL  -- what the model did and said to write it
     )""",
     """CREATE TABLE media (
-        message INTEGER NOT NULL REFERENCES messages (id),
+        message INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
         unique_id TEXT NOT NULL,
         media_kind TEXT NOT NULL,
         PRIMARY KEY (unique_id, message)
@@ -195,7 +195,7 @@ CONVERSATIONS = (
     ) {BY_KEY}""",
     "CREATE INDEX update_places_by_place ON update_places (place)",
     """CREATE TABLE blocked_authors (
-        author INTEGER PRIMARY KEY REFERENCES authors (id),
+        author INTEGER PRIMARY KEY REFERENCES authors (id) ON DELETE CASCADE,
         at TEXT NOT NULL,
         until TEXT  -- in UTC; NULL for ever
     )""",
@@ -250,7 +250,7 @@ CONVERSATIONS = (
     f"""CREATE TABLE room_guests (
         id {SEQUENCE},
         room INTEGER NOT NULL REFERENCES rooms (id) ON DELETE CASCADE,
-        author INTEGER NOT NULL REFERENCES authors (id),
+        author INTEGER NOT NULL REFERENCES authors (id) ON DELETE CASCADE,
         name TEXT NOT NULL,
         joined_at TEXT NOT NULL,
         cookie_digest TEXT NOT NULL UNIQUE,
@@ -290,8 +290,7 @@ RUNS = (
         at TEXT NOT NULL,
         record_run_id TEXT,  -- the run that the record itself names
         turn TEXT NOT NULL,
-        raw TEXT,
-        removed INTEGER NOT NULL DEFAULT 0
+        raw TEXT
     )""",
     "CREATE INDEX records_by_run ON records (run_id)",
     f"""CREATE TABLE tool_runs (
@@ -303,7 +302,6 @@ RUNS = (
         began_at TEXT NOT NULL,
         result TEXT,
         ended_at TEXT,
-        removed INTEGER NOT NULL DEFAULT 0,
         UNIQUE (run_id, step, number)
     )""",
     f"""CREATE TABLE layers (
@@ -313,8 +311,7 @@ RUNS = (
         base INTEGER REFERENCES layers (id),  -- the layer it begins like
         prefix_length INTEGER NOT NULL DEFAULT 0,  -- how many bytes of that one it begins with
         depth INTEGER NOT NULL DEFAULT 0,  -- how many layers must be read to rebuild it, besides itself
-        suffix TEXT NOT NULL,  -- Layer as JSON, from there on
-        removed INTEGER NOT NULL DEFAULT 0
+        suffix TEXT NOT NULL  -- Layer as JSON, from there on
     )""",
     "CREATE INDEX layers_by_base ON layers (base) WHERE base IS NOT NULL",
     f"""CREATE TABLE toolsets (
@@ -468,7 +465,7 @@ CHATS = (
         edition INTEGER NOT NULL DEFAULT 0  -- changes when something in it is forgotten
     )""",
     """CREATE TABLE chat_entries (
-        chat TEXT NOT NULL REFERENCES chats (name),
+        chat TEXT NOT NULL REFERENCES chats (name) ON DELETE CASCADE,
         number INTEGER NOT NULL,
         entry TEXT NOT NULL,  -- Entry as JSON
         PRIMARY KEY (chat, number)
