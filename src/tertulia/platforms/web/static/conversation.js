@@ -71,8 +71,9 @@ export function Log({ rows, label, earlier, noMore, busy, at, moving, jump, chil
     box.current.scrollTop = box.current.scrollHeight;
   }, [jump]);
   useEffect(() => {
-    const resized = new ResizeObserver(() => follows.current && !at && (box.current.scrollTop = box.current.scrollHeight));
-    resized.observe(box.current.firstElementChild);
+    const log = box.current;
+    const resized = new ResizeObserver(() => follows.current && !at && (log.scrollTop = log.scrollHeight));
+    resized.observe(log.firstElementChild);
     return () => resized.disconnect();
   }, [at]);
   const more = () => {

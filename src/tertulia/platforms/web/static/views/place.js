@@ -158,7 +158,7 @@ function Message({ one, before, place, run, chosen }) {
   return html`<${Said} one=${one} before=${before} own=${own} files=${NOTHING} tools=${tools} chosen=${chosen} meta=${html`
     ${!own && html`<${DecisionChips} decisions=${one.decisions} />`}
     ${(message.doubtful || delivery?.status === "doubtful") && html`<${Chip} kind="warn">${t("send.doubtful")}<//>`}
-    ${wrote && html`<a href=${to(`/run/${wrote}`)} title=${t("run.named", { id: short(wrote) })}>${(run && runWords(run)) || t("run.open")}</a>
+    ${wrote && html`<a href=${to(`/run/${wrote}`)} title=${t("run.named", { id: short(wrote) })}>${run ? html`<span class="hidden">${t("run.open")}: </span>${runWords(run)}` : t("run.open")}</a>
       <a href=${to(`/p/${place}/m/${encodeURIComponent(message.id)}/why`)} class="why">${t("why")}</a>`}`} />`;
 }
 
