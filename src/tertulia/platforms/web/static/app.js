@@ -250,7 +250,7 @@ async function start() {
   const token = new URLSearchParams(given).get("token");
   if (given) history.replaceState(room && !token ? { key: given } : null, "", location.pathname + location.search);
   const found = await (token ? begin(token) : ask(room ? `/session?room=${encodeURIComponent(room)}` : "/session")).catch(() => null);
-  await loadWords(remembered("language") || found?.language || navigator.language);
+  await loadWords(remembered("language") || (found?.role !== "guest" && found?.language) || navigator.language);
   session.value = found;
   document.body.replaceChildren();
   render(html`<${App} />`, document.body);

@@ -9,6 +9,7 @@ import { Composer } from "../composer.js";
 import { LinkCard } from "./rooms.js";
 
 const EMOJIS = ["👍", "❤️", "😂", "🎉", "😮", "🙏"];
+const FINAL = [401, 404, 410]; // statuses after which nothing more comes
 const PAGE = 60; // messages; a change has no more
 
 /** Put each item in the place of the one with its key, in their order. */
@@ -57,7 +58,8 @@ function useRoom(room) {
   const live = useLive();
   const change = (changes) => setState((current.current = { ...current.current, ...changes }));
 
-  const read = () => ask(path).then((found) => (setAbout(found), setPeople(found.people)), setError);
+  const failed = (failure) => (current.current.event === null || FINAL.includes(failure.status)) && setError(failure);
+  const read = () => ask(path).then((found) => (setAbout(found), setPeople(found.people)), failed);
 
   async function page(before) {
     const found = await ask(`${path}/messages${before === undefined ? "" : `?before=${before}`}`);
@@ -72,7 +74,7 @@ function useRoom(room) {
       const { rows, runs, event } = current.current;
       change({ rows: put(found.messages, rows, "number"), runs: put(found.runs, runs, "order"), beginning: found.beginning, event: event ?? found.event, noMore: found.before === null, busy: false });
     } catch (failure) {
-      setError(failure);
+      failed(failure);
     }
   }
 
@@ -100,7 +102,7 @@ function useRoom(room) {
     people: (given) => setPeople(given.people),
     ended: () => setError({ status: 410 }),
     connected: (is) => {
-      if (!is) read(); // it says whether the room has ended
+      if (is !== isConnected) read(); // it says whether the room has ended
       setConnected(is);
     },
   });
@@ -199,7 +201,7 @@ function Room({ room }) {
           ${sent.map((one) => html`<${OnItsWay} key=${one.id} one=${one} me=${me} again=${() => send(one)} drop=${() => setSent((before) => before.filter((other) => other !== one))} />`)}
           ${!rows.length && !sent.length && !shown.busy && html`<${Empty}>${t(about.kind === "direct" ? "room.empty_direct" : "room.empty", { agent: agent.name })}<//>`}
         <//>
-        <${Announcer} rows=${rows} texts=${texts} agent=${agent.name} runOf=${(row) => row.run_id} mine=${me?.id} />
+        ${shown.event !== null && html`<${Announcer} rows=${rows} texts=${texts} agent=${agent.name} runOf=${(row) => row.run_id} mine=${me?.id} />`}
         <p class="lost" role="status">${!error && !shown.isConnected ? t("room.lost") : ""}</p>
         ${!shown.atEnd && html`<p class="lost"><button type="button" onClick=${shown.newest}>${t("place.newest")}</button></p>`}
         ${error ? html`<p class="closed">${t(error.status === 410 ? "room.ended" : "room.wrong_key")}</p>`
