@@ -4,6 +4,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from datetime import datetime
 from typing import Any, Self, assert_never
 
@@ -28,6 +29,9 @@ from tertulia.engine.platform_runner import (
     runs_before,
     stop_signals,
 )
+from tertulia.engine.replay.past_runs import REPLAYED, runs_to_replay
+from tertulia.engine.replay.replayer import Replayer
+from tertulia.engine.replay.values import ChangedBot, ReplayedRun, SentAgain
 from tertulia.engine.run_executor import as_models
 from tertulia.engine.store_protocols import OutboxItem, StoreProtocol
 from tertulia.engine.task_worker import TaskHandler
@@ -110,6 +114,7 @@ class Engine:
             clock=clock or RealClock(),
         )
         self._describe = describe
+        self._context, self._zone = context, zone
         parts.spend_tracker.require_prices(self._models_in_use())
         for model in self._models_in_use():
             if isinstance(model, CachesPrompts):
@@ -377,6 +382,42 @@ class Engine:
         ended = await self.give_order(kind, subject, who="the program", place=place)
         if ended.status == "refused":
             raise InvalidValue(ended.why)
+
+    async def replay(
+        self,
+        place: Place,
+        *,
+        models: Model | Sequence[Model] | None = None,
+        persona: Persona | None = None,
+        profile: str | Profile | Build | None = None,
+        runs: int = REPLAYED,
+    ) -> AsyncIterator[ReplayedRun]:
+        """Yield the last *runs* of a place as they were, and as they would be with what is given instead.
+
+        Nothing is sent, no tool runs, and nothing is stored but what it has cost. Raise `SpendCapReached` at a cap.
+        """
+        _require_types(place, Place)
+        bot = ChangedBot(
+            models=as_models(models) if models else self.models,
+            persona=persona,
+            profile=None if profile is None else profile_of(profile, self._context),
+        )
+        run_ids = await runs_to_replay(self.store, self._parts.aliases.current(place), most=runs)
+        async with aclosing(self.replayer()) as replayer:
+            async for one in replayer.replay_runs(run_ids, bot):
+                yield one
+
+    async def send_past_request(
+        self, run_id: str, step: int, *, model: Model | None = None, profile: str | Profile | Build | None = None
+    ) -> SentAgain:
+        """Send a past request to a model, and return its response; its tools do not run, and the log stays as it is."""
+        chosen = None if profile is None else profile_of(profile, self._context)
+        async with aclosing(self.replayer()) as replayer:
+            return await replayer.send(run_id, step, model or self.models[0], profile=chosen)
+
+    def replayer(self) -> Replayer:
+        """Return what replays runs of the store with the options of this engine; close it at the end."""
+        return self._parts.replayer(self._context, self._zone)
 
     async def clear(self, place: Place, *, asked_by: Author | None = None) -> None:
         """Start the conversation of a place over: earlier messages stay in the store but enter no prompt.

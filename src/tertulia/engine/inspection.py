@@ -67,11 +67,19 @@ class NumberedMessage(Struct, frozen=True, kw_only=True):
     message: Message
 
 
+class ShownReactions(Struct, frozen=True, kw_only=True):
+    """What one person shows at a message now."""
+
+    author: Author
+    emojis: tuple[str, ...]
+
+
 class LoggedMessage(NumberedMessage, frozen=True, kw_only=True):
     """A message with what became of it."""
 
     received_at: datetime | None = None  # None: it is the agent's own, or imported
     decisions: tuple[Decision, ...] = ()
+    reactions: tuple[ShownReactions, ...] = ()
     delivery: OutboxItem | None = None  # by which it was sent
 
 
@@ -300,6 +308,10 @@ class InspectionStore(Protocol):
 
     async def media(self, *, most: int) -> Sequence[StoredMedia]:
         """Return the media of the newest messages that can be seen, the newest first."""
+        ...
+
+    async def message_with(self, place: Place, unique_id: str) -> Message | None:
+        """Return the newest message of a place that has media with this id and can be seen; None if there is none."""
         ...
 
     async def search(self, wanted: Sequence[WantedTerm], *, most: int) -> Sequence[FoundMessage]:

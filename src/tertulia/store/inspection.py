@@ -36,7 +36,7 @@ from tertulia.store.fact_rows import select_facts
 from tertulia.store.identities import IMPORTS, IdentityCache, conversation_start_column, find_place, read_place
 from tertulia.store.inspected_lists import InspectedLists
 from tertulia.store.inspected_memory import InspectedMemory
-from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages
+from tertulia.store.message_rows import MESSAGE_COLUMNS, current_reactions, decode_messages
 from tertulia.store.outbox import REPLY_COLUMNS, select_replies
 from tertulia.store.runs import select_runs, select_steps, select_tools
 from tertulia.store.threads import reading
@@ -364,7 +364,9 @@ class SqlInspection(InspectedMemory, InspectedLists):
 def _messages(database: Database, where: str, **values: Any) -> list[tuple[int, LoggedMessage]]:
     """Return the messages of a condition, each with its row; hidden ones are placeholders."""
     rows = database.all(f"{_MESSAGES}{where}", **values)
-    messages = decode_messages(database, rows, IdentityCache())
+    identities = IdentityCache()
+    messages = decode_messages(database, rows, identities)
+    reactions = current_reactions(database, [row[0] for row in rows], identities)
     return [
         (
             row[0],
@@ -372,6 +374,7 @@ def _messages(database: Database, where: str, **values: Any) -> list[tuple[int, 
                 number=row[1],
                 message=placeholder_of(message) if row[-2] else message,
                 received_at=parse_time(row[-1]),
+                reactions=() if row[-2] else reactions[row[0]],
             ),
         )
         for row, message in zip(rows, messages, strict=True)

@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from tertulia.platforms.web.endpoints import Asked, Endpoint
-from tertulia.platforms.web.roles import READERS
+from tertulia.platforms.web.roles import IN_ROOM
 from tertulia.platforms.web.text_tree import Element, text_tree
 
 MOST = 100  # texts at once
@@ -27,7 +27,7 @@ def text_endpoints() -> tuple[Endpoint, ...]:
             path="/api/texts",
             summary="Texts, which are Markdown, as elements; nothing is stored",
             handle=trees,
-            roles=READERS,
+            roles=IN_ROOM,
             body=Texts,
             answers=tuple[tuple[str | Element, ...], ...],
         ),

@@ -270,3 +270,6 @@ export function useFilter(rows, wordsOf) {
       onInput=${(event) => setWanted(event.target.value)} />`;
   return [found, field];
 }
+
+export const Checks = ({ checks }) => html`
+  <ul class="checks">${checks.map((check, at) => html`<li key=${at} class=${check.ok ? "ok" : "bad"}><b>${check.ok ? "✓" : "✗"}</b><span class="hidden">${t(check.ok ? "check.ok" : "check.bad")}: </span>${check.what}</li>`)}</ul>`;

@@ -1,8 +1,7 @@
 // Texts: Markdown, as the server parses it for every platform, drawn as elements. Nothing in it becomes markup.
 import { h } from "./vendor/preact.js";
-import { ask, html, useEffect, useRef, useState } from "./core.js";
+import { ask, base, html, session, t, to, useEffect, useRef, useState } from "./core.js";
 import { Copy } from "./parts.js";
-import { t } from "./core.js";
 
 const KEPT = 2_000; // texts
 const AT_ONCE = [60, 20_000]; // texts and characters of one request
@@ -21,7 +20,7 @@ export async function readTexts(texts) {
   while (missing.length) {
     const piece = [missing.shift()];
     while (missing.length && piece.length < AT_ONCE[0] && piece.join("").length + missing[0].length < AT_ONCE[1]) piece.push(missing.shift());
-    const trees = await ask("/texts", { method: "POST", body: { texts: piece } });
+    const trees = await ask(to("/texts", { room: session.peek()?.room }).slice(base.length), { method: "POST", body: { texts: piece } });
     piece.forEach((text, at) => known.set(text, trees[at]));
     while (known.size > KEPT) known.delete(known.keys().next().value);
   }

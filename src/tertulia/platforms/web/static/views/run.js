@@ -4,8 +4,9 @@ import {
   useApi, useSignal, when, ask,
 } from "../core.js";
 import {
-  Act, Card, Chip, Copy, Empty, Heading, Json, LayerBar, Loaded, MediaView, Money, Tabs, layerName, messageLink, shown as valueOf, totalOf,
+  Act, Card, Checks, Chip, Copy, Empty, Heading, Json, LayerBar, Loaded, MediaView, Money, Tabs, layerName, messageLink, shown as valueOf, totalOf,
 } from "../parts.js";
+import { Replay } from "./replay.js";
 import { Timeline } from "./timeline.js";
 
 export function RunPage({ run: id }) {
@@ -14,7 +15,7 @@ export function RunPage({ run: id }) {
 }
 
 const FORMS = ["compact", "timeline", "events"];
-export const TABS = ["text", "wire", "response", "checks"];
+export const TABS = ["text", "wire", "response", "checks", "replay"];
 
 function RunView({ shown, reload }) {
   const { query } = useSignal(address);
@@ -97,7 +98,7 @@ function Requests({ shown, step, at, query }) {
       <div class="three">
         <${LayerList} layers=${layers} chosen=${chosen} step=${step} shown=${shown} />
         <div class="text-pane" id="text-pane" tabindex="0" role="region" aria-label=${t(`tab.${tab}`)}>
-          ${tab === "text" ? html`<${LayerText} layers=${layers} chosen=${chosen} step=${step} />` : html`<${Wire} shown=${shown} step=${step} tab=${tab} />`}
+          ${tab === "text" ? html`<${LayerText} layers=${layers} chosen=${chosen} step=${step} />` : tab === "replay" ? html`<${Replay} key=${step.step} run=${shown.row.run} step=${step} />` : html`<${Wire} shown=${shown} step=${step} tab=${tab} />`}
         </div>
         <${Beside} step=${step} shown=${shown} />
       </div>
@@ -155,7 +156,7 @@ function LayerText({ layers, chosen }) {
 }
 
 /** The parts of a turn as text. */
-const Parts = ({ parts }) => parts.map((part, at) => {
+export const Parts = ({ parts }) => parts.map((part, at) => {
   switch (part.kind) {
     case "text": return html`<pre key=${at} class="said" dir="auto">${part.text}</pre>`;
     case "thought": return html`<pre key=${at} class="said muted" dir="auto"><i>${t("part.thought")} </i>${part.text}</pre>`;
@@ -188,9 +189,6 @@ function indented(text) {
     return text;
   }
 }
-
-const Checks = ({ checks }) => html`
-  <ul class="checks">${checks.map((check, at) => html`<li key=${at} class=${check.ok ? "ok" : "bad"}><b>${check.ok ? "✓" : "✗"}</b><span class="hidden">${t(check.ok ? "check.ok" : "check.bad")}: </span>${check.what}</li>`)}</ul>`;
 
 function Beside({ step, shown }) {
   const found = useApi(`/runs/${encodeURIComponent(shown.row.run.id)}/steps/${step.step}/requests`);
