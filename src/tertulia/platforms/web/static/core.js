@@ -82,7 +82,10 @@ export async function ask(path, { method = "GET", body, signal: aborted } = {}) 
     options.body = JSON.stringify(body);
   }
   const response = await fetch(api(path), options);
-  const answer = response.status === 204 ? null : await response.json().catch(() => ({}));
+  const answer = response.status === 204 ? null : await response.json().catch((error) => {
+    if (response.ok) throw error; // cut off, or given up
+    return {};
+  });
   if (response.status === 401) session.value = null;
   if (!response.ok) throw Object.assign(new Error(answer.error || response.statusText), { status: response.status });
   return answer;

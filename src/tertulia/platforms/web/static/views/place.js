@@ -90,7 +90,7 @@ export function PlacePage({ place: key }) {
   const { rows, page, open, texts } = shown;
   const last = rows[rows.length - 1]?.number;
   const runs = useApi(`/runs?place=${encodeURIComponent(key)}`);
-  useEffect(() => runs.reload(), [last]);
+  useEffect(() => void (runs.data && runs.reload()), [last]);
   const runOf = new Map((runs.data || []).map((one) => [one.run.id, one]));
   if (!page) return html`<${Loaded} of=${{ error: shown.error }}>${() => null}<//>`;
   const { row } = page;
