@@ -35,7 +35,7 @@ from tertulia.engine.owner_settings import in_force
 from tertulia.engine.replay.replayer import Replayer
 from tertulia.engine.rooms import PLATFORM
 from tertulia.engine.spend_caps import SpendTracker
-from tertulia.errors import InvalidValue, KeyRefused, ModelUnknown, StoreRefused, TertuliaError
+from tertulia.errors import InvalidValue, KeyRefused, ModelUnknown, NotInstalled, StoreRefused, TertuliaError
 from tertulia.logs import log_events
 from tertulia.model_choice import Hints, choose_model, choose_transcriber
 from tertulia.models import CachedGemini, Gemini
@@ -79,7 +79,7 @@ async def run_bot(path: Path, environment: Mapping[str, str] = os.environ) -> No
             f"{path} names no platform: set TERTULIA_TELEGRAM_TOKEN, add [web] or [platforms.NAME], "
             "or talk to the bot with `tertulia chat`"
         )
-    async with open_bot(file, environment) as engine, page_of(engine, file, environment):
+    async with open_bot(file, environment) as engine, page_of(engine, file, environment), traces_of(engine, file):
         beside = [
             asyncio.create_task(log_events(engine.events())),
             asyncio.create_task(reload_on_change(engine, file, environment)),
@@ -126,6 +126,26 @@ async def page_of(engine: Engine, file: ConfigFile, environment: Mapping[str, st
             page = await opened.enter_async_context(serve_page(site, file.web, store=file.store, folder=file.folder))
         print(*page.lines, sep="\n", flush=True)  # the log would hide the tokens
         yield
+
+
+@asynccontextmanager
+async def traces_of(engine: Engine, file: ConfigFile) -> AsyncIterator[None]:
+    """Trace runs as a config asks for; without the table `[traces]` do nothing."""
+    if file.traces is None:
+        yield
+        return
+    try:
+        from tertulia.traces.tracing import open_tracer, trace_runs
+    except ModuleNotFoundError as error:
+        raise NotInstalled("traces need OpenTelemetry: pip install 'tertulia[traces]'") from error
+    async with open_tracer(file.traces.endpoint) as tracer:
+        tracing = asyncio.create_task(trace_runs(engine, tracer, content=file.traces.content))
+        try:
+            yield
+            await tracing  # the events of an engine end with it
+        finally:
+            tracing.cancel()
+            await asyncio.wait([tracing])
 
 
 @asynccontextmanager

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from tertulia.context.gather import ContextOptions
 from tertulia.engine.engine import Engine
+from tertulia.engine.health import Health
 from tertulia.engine.limits import Cap
 from tertulia.engine.replay.replayer import Replayer
 from tertulia.engine.store_protocols import StoreProtocol
@@ -57,6 +58,11 @@ class Site(Struct, frozen=True, kw_only=True):
     streams: StreamLimits = StreamLimits()
     room_limits: RoomLimits = RoomLimits()
     replays: Replays | None = None  # None: no config is known here
+
+    @property
+    def health(self) -> Health | None:
+        """What the bot's own process knows of its models and platforms."""
+        return self.engine.health if self.engine else None
 
     @property
     def cap(self) -> Cap | None:
