@@ -37,7 +37,9 @@ export function Home() {
 
 function sentence(shown) {
   const agent = shown.agent || t("home.bot");
-  const first = t(shown.running ? "home.answers" : "home.stopped", { agent });
+  const down = [...shown.models, ...shown.platforms].filter((one) => one.down_since).map((one) => one.model || one.name);
+  const first = shown.running && down.length ? t("home.trouble", { agent, names: down.join(", ") })
+    : t(shown.running ? "home.answers" : "home.stopped", { agent });
   return shown.to_decide.length ? `${first} ${t("home.waits_for_you", { n: shown.to_decide.length })}` : first;
 }
 
@@ -166,8 +168,8 @@ const Models = ({ shown }) => html`
   <//>`;
 
 const Down = ({ one }) => html`
-  <p class="note bad two-lines" title=${one.why}>${t("home.down_since", { why: one.why, when: when(one.down_since) })}${
-    one.retry_at ? `; ${t("home.retry_at", { when: clock(one.retry_at) })}` : ""}</p>`;
+  <p class="note bad two-lines" title=${one.why}>${t("home.down_since", { when: when(one.down_since) })}${
+    one.retry_at ? `, ${t("home.retry_at", { when: clock(one.retry_at) })}` : ""}: ${one.why}</p>`;
 
 function health(one) {
   const failed = t("home.model_failed", { why: one.why || t("failed"), when: one.failed_at ? when(one.failed_at) : "?" });
