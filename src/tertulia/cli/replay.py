@@ -250,6 +250,9 @@ def _print_checks(checks: "Sequence[RequestCheck]") -> None:
             print_line(
                 f"run {one_line(one.run)}, step {one.step}, try {one.attempt}: {one_line(one.why, None)}", fg="red"
             )
+    if not checks:
+        print_line("none of these answers was asked for over a wire: there is no request to check")
+        return
     same = sum(one.is_same for one in checks)
     print_line(f"{same} of {count_of(len(checks), 'requests')} rebuilt byte for byte", bold=True)
 

@@ -20,7 +20,7 @@ from tertulia.engine.limits import Cap, Limits
 from tertulia.engine.memory import Memory
 from tertulia.engine.replay.past_runs import runs_to_replay
 from tertulia.engine.replay.recorded_tools import UNKNOWN
-from tertulia.engine.replay.replayer import CAPPED
+from tertulia.engine.replay.replayer import CAPPED, NO_WIRE
 from tertulia.engine.replay.values import ChangedBot, ReplayedRun, ReplayedTool, summed
 from tertulia.errors import InvalidValue, SpendCapReached
 from tertulia.models import Gemini
@@ -250,7 +250,7 @@ async def test_a_past_request_is_rendered_and_sent_again(store: Store) -> None:
     assert plain["contents"][-1]["parts"][0]["functionResponse"]["response"] == {"result": "3A is free"}
     assert (as_openai.money or 0) > 0
     assert (sent.turn.text, sent.model, sent.call.usage) == ("Aye, 3A.", "other", sent.call.usage)
-    assert sent.check.why == "its client does not say what it sends"
+    assert sent.check.why == NO_WIRE
     assert other.prompts[0].turns[-1].parts[0].value == "3A is free"  # type: ignore[union-attr]
     assert after == rows
 

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from tertulia.context.log import Log
-from tertulia.context.sources import Knowledge
+from tertulia.context.sources import Knowledge, MessageSearch
 from tertulia.engine.log_views import VisibleLog
-from tertulia.engine.memory.recall import KnownFacts, MemorySources, MessageRecall
+from tertulia.engine.memory.recall import KnownFacts, MemorySources
 from tertulia.engine.replay.past import (
     PastDescriptions,
     PastEpisodes,
@@ -21,7 +21,6 @@ from tertulia.engine.store_protocols import OutboxItem, StoreProtocol
 from tertulia.errors import InvalidValue
 from tertulia.formats.document import Conversation
 from tertulia.media.descriptions import DescriptionStore
-from tertulia.memory.embeddings import Embedders
 from tertulia.messages import Author, Message, Place
 from tertulia.parts import Media, Text
 from tertulia.run.journal import Journal, Run, SentPrompt
@@ -55,8 +54,8 @@ class PastRun(NamedTuple):
         return tuple(f"{one.author.name or one.author.id}: {_words(one)}" for one in self.taken)
 
 
-async def past_run(store: StoreProtocol, run_id: str, *, embedders: Embedders) -> PastRun:
-    """Return a run of a store; raise `InvalidValue` where it is not there, or its prompts are gone."""
+async def past_run(store: StoreProtocol, run_id: str, *, search: MessageSearch) -> PastRun:
+    """Return a run of a store; raise `InvalidValue` or `PromptRemoved` where it, or its prompts, are gone."""
     journal = await store.runs.journal(run_id)
     if journal is None:
         raise InvalidValue(f"there is no run {run_id:.100}")
@@ -75,7 +74,6 @@ async def past_run(store: StoreProtocol, run_id: str, *, embedders: Embedders) -
     beginning = await store.place_settings.beginning(run.place)
     beginning = beginning if beginning <= found[0][0] else 0  # the place was cleared later
     recalled = [one.id for one in await store.runs.recalled(run_id) if one.kind == "fact"]
-    search = MessageRecall(store.index_reader, embedders=embedders, now=lambda: at)
 
     async def began(_: Place) -> int:
         return beginning

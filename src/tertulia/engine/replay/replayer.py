@@ -23,6 +23,7 @@ from tertulia.engine.description_worker import DescriptionWorker
 from tertulia.engine.identity import Identity
 from tertulia.engine.limits import CurrentLimits, StoredCall
 from tertulia.engine.media_descriptions import MediaDescriber
+from tertulia.engine.memory.recall import MessageRecall
 from tertulia.engine.places import DelimiterCache
 from tertulia.engine.prompt_builder import PromptBuilder
 from tertulia.engine.rebuilt_request import rebuild_request
@@ -62,6 +63,7 @@ from tertulia.turns import Prompt, Record, Settings
 
 log = logging.getLogger(__name__)
 
+NO_WIRE = "its model was not asked over a wire"
 CAPPED = "nothing more is replayed today: a spend cap is reached"
 
 
@@ -124,7 +126,7 @@ async def require_budget(spending: SpendTracker, place: Place) -> None:
 
 
 class Replayer:
-    """Replays runs of a store. *spending* counts what it asks, and holds it to the caps."""
+    """Replays runs of a store, one at a time. *spending* counts what it asks, and holds it to the caps."""
 
     def __init__(
         self,
@@ -152,6 +154,8 @@ class Replayer:
         self._media = ReadMedia(store.media)
         self._decoder = Decoder()
         self._attachments = Attachments(self._media, self._decoder, now=spending.now)
+        self._moment = spending.now()  # of the run whose context is gathered
+        self._search = MessageRecall(store.index_reader, embedders=self._embedders, now=lambda: self._moment)
         self._asked: dict[str, Model] = {}  # by their accounts, where files may be uploaded
 
     async def aclose(self) -> None:
@@ -165,16 +169,17 @@ class Replayer:
 
     async def past(self, run_id: str) -> PastRun:
         """Return a run of the store; raise `InvalidValue` where it cannot be replayed."""
-        return await past_run(self._store, run_id, embedders=self._embedders)
+        return await past_run(self._store, run_id, search=self._search)
 
     async def checks(self, run_id: str) -> tuple[RequestCheck, ...]:
-        """Rebuild the requests of a run; say of each whether it is as it was sent, byte for byte."""
+        """Rebuild the requests that a run sent over a wire; say of each whether it is as it was, byte for byte."""
         try:
             steps = {sent.step: sent for sent in await self._store.prompts.sent_by(run_id)}
         except PromptRemoved as error:
             return (RequestCheck(run=run_id, step=0, attempt=1, is_same=False, why=str(error)),)
         calls = await self._store.usage.calls(run=run_id, most=MOST_CALLS)
-        return tuple([await self._check(run_id, steps, one) for one in calls if one.call.step in steps])
+        sent = [one for one in calls if one.call.request and one.call.request.wire and one.call.step in steps]
+        return tuple([await self._check(run_id, steps, one) for one in sent])
 
     async def _check(self, run_id: str, steps: Mapping[int, SentPrompt], stored: StoredCall) -> RequestCheck:
         step = stored.call.step or 0
@@ -289,9 +294,7 @@ class Replayer:
 
     async def _check_step(self, run_id: str, step: int) -> RequestCheck:
         checks = [one for one in await self.checks(run_id) if one.step == step]
-        if not checks:
-            raise InvalidValue(f"run {run_id} sent no request in step {step}")
-        return checks[-1]
+        return checks[-1] if checks else RequestCheck(run=run_id, step=step, attempt=1, is_same=False, why=NO_WIRE)
 
     async def prompt_of_step(
         self, past: PastRun, step: int, profile: Profile | None, models: Sequence[Model]
@@ -322,6 +325,7 @@ class Replayer:
             target=past.target,
             snapshot=PlaceSnapshot(waiting=(), count=past.run.horizon, changes=0, beginning=past.beginning),
         )
+        self._moment = past.run.began_at
         gathered = await builder.gather_context(batch, bot.models)
         context = await gathered.latest(past.run.began_at)
         sent = past.sent.prompt if past.sent else None

@@ -14,7 +14,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from tertulia.engine.background import log_text
-from tertulia.errors import InvalidValue, OperatorMustAct, StoreTrouble
+from tertulia.errors import InvalidValue, OperatorMustAct, PromptRemoved, StoreTrouble
 from tertulia.jsonio import dumps
 from tertulia.platforms.web.endpoints import JSON, Asked, Endpoint
 from tertulia.platforms.web.guard import READS, Guard
@@ -88,7 +88,7 @@ def _answering(endpoints: Mapping[str, Endpoint], sessions: Sessions, address: P
             return refuse(refused)
         try:
             return await _respond(endpoint, access, request, is_allowed=lambda: may_ask(endpoint, request))
-        except InvalidValue as error:
+        except (InvalidValue, PromptRemoved) as error:
             return refuse(Refusal(status=404 if endpoint.method == "GET" else 409, why=str(error)))
         except (StoreTrouble, OperatorMustAct) as error:
             return refuse(Refusal(status=503, why=str(error)))
