@@ -9,7 +9,7 @@ KILLS ?= 1000
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test snapshots reference demo chat sim check format bench bench-forget bench-check soak embedder recording torture postgres hostile-addresses hostile-files media-kills coverage lock clean
+.PHONY: help setup test browser snapshots reference demo chat sim check format bench bench-forget bench-check soak embedder recording torture postgres hostile-addresses hostile-files media-kills coverage lock clean
 
 help:  ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|' 2>/dev/null \
@@ -44,6 +44,14 @@ setup: $(BIN)/.ready  ## set up .venv with the command .venv/bin/tertulia
 
 test: $(BIN)/.ready  ## set up and run the tests, in their small sizes
 	$(BIN)/pytest
+
+# Without its recommendations chromium comes without fonts.
+browser: $(BIN)/.ready  ## walk through the page in chromium, which is installed if it is missing
+	@command -v chromium > /dev/null || { echo "installing chromium, once" \
+	  && as_root=$$([ "$$(id -u)" = 0 ] || echo "sudo -n") && $$as_root apt-get update -qq \
+	  && DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core > /dev/null; } \
+	  || { echo "chromium is missing and could not be installed: as root, apt-get install chromium" >&2; exit 1; }
+	$(BIN)/pytest -n 2 tests/browser
 
 snapshots: $(BIN)/.ready  ## write the texts that models read anew, and show what has changed
 	TERTULIA_RENEW_SNAPSHOTS=1 $(BIN)/pytest -n 0 -rs tests/test_model_text.py

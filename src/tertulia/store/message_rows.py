@@ -31,25 +31,23 @@ from tertulia.store import events
 from tertulia.store.database import Database, Row, insert_into
 from tertulia.store.encoding import (
     ANY,
-    AUTHOR,
     PARTS,
     PLACE,
-    QUOTE,
     STRINGS,
+    Columns,
     clean,
     dumps,
     format_time,
     parse_time,
-    validate,
 )
 from tertulia.store.identities import IdentityCache, upsert_name, upsert_place
 
 ChangeKind = Literal["edited", "deleted", "said", "removed"]
 
-MESSAGE_COLUMNS = (
-    "m.id, m.number, m.message_id, m.name, m.title, m.sent_at, m.edited_at, m.deleted, m.reply, m.parts, m.album, "
-    "m.forwarded_from, m.doubtful"
+_MESSAGE = Columns(
+    Message, "id=message_id sent_at edited_at deleted reply_to=reply parts album forwarded_from doubtful"
 )
+MESSAGE_COLUMNS = f"m.id, m.number, m.name, m.title, {_MESSAGE.of('m')}"
 # the row of a message, by the id of it or of one of its parts; an expression with :place and :message_id
 FIND_MESSAGE = """coalesce((SELECT message FROM message_parts WHERE place = :place AND message_id = :message_id),
     (SELECT id FROM messages WHERE place = :place AND message_id = :message_id))"""
@@ -71,28 +69,14 @@ MAX_REACTIONS_SHOWN = 5  # changes of reactions to one message that prompts show
 
 def decode_messages(database: Database, rows: Sequence[Row], identities: IdentityCache) -> list[Message]:
     """Decode rows that begin with `MESSAGE_COLUMNS`; their authors and places are read in two statements."""
-    identities.load(database, names=[row[3] for row in rows], titles=[row[4] for row in rows])
+    identities.load(database, names=[row[2] for row in rows], titles=[row[3] for row in rows])
     return [decode_message(database, row, identities) for row in rows]
 
 
 def decode_message(database: Database, row: Row, identities: IdentityCache) -> Message:
     """Decode a row that begins with `MESSAGE_COLUMNS`."""
-    _, _, message_id, name, title, sent_at, edited_at, deleted, reply, parts, album, origin, doubtful, *_ = row
-    return validate(
-        Message(
-            id=message_id,
-            place=identities.place(database, title),
-            author=identities.author(database, name),
-            sent_at=parse_time(sent_at),
-            parts=PARTS.loads(parts),
-            reply_to=None if reply is None else QUOTE.loads(reply),
-            album=album,
-            forwarded_from=None if origin is None else AUTHOR.loads(origin),
-            edited_at=parse_time(edited_at),
-            deleted=bool(deleted),
-            doubtful=bool(doubtful),
-        )
-    )
+    _, _, name, title, *columns = row
+    return _MESSAGE.decode(columns, place=identities.place(database, title), author=identities.author(database, name))
 
 
 def find_message(database: Database, place: int | None, message_id: str) -> int | None:

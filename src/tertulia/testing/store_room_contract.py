@@ -1,30 +1,27 @@
 """RoomContract: the tests of rooms, which people enter by a link."""
 
 from collections.abc import Callable
-from datetime import timedelta
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from tertulia.engine.limits import Cap
-from tertulia.engine.rooms import Guest, Room
+from tertulia.engine.rooms import Guest
 from tertulia.engine.store_protocols import StoreProtocol
 from tertulia.errors import InvalidValue
-from tertulia.testing.store_world import GROUP, LATER, NOON, Opened, a_message, check, check_restarts, receive
-
-WEEK = timedelta(days=7)
-
-
-def a_room(**changes: Any) -> Room:
-    fields: dict[str, Any] = {"id": "room-1", "title": "Dinner", "people": 2, "made_at": NOON, "ends_at": NOON + WEEK}
-    return Room(**fields | changes)
-
-
-def a_guest(**changes: Any) -> Guest:
-    fields: dict[str, Any] = {"room": "room-1", "id": "guest-1", "name": "Maya", "joined_at": NOON}
-    return Guest(**fields | changes)
-
+from tertulia.testing.store_world import (
+    GROUP,
+    LATER,
+    NOON,
+    WEEK,
+    Opened,
+    a_guest,
+    a_message,
+    a_room,
+    check,
+    check_restarts,
+    receive,
+)
 
 LEO = a_guest(id="guest-2", name="Leo", joined_at=LATER)
 

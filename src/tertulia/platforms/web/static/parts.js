@@ -214,7 +214,8 @@ export function Copy({ text, label, id }) {
     setTimeout(() => setDone(false), 1600);
   }
   return html`
-    <button type="button" id=${id} onClick=${copy}><${Icon} name="copy" /><span role="status">${done ? t("copied") : label}</span></button>`;
+    <button type="button" id=${id} onClick=${copy}><${Icon} name="copy" />${done ? t("copied") : label}</button>
+    <span class="hidden" role="status">${done ? t("copied") : ""}</span>`;
 }
 
 // Media and tools in a conversation

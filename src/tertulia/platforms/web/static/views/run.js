@@ -220,13 +220,13 @@ function Cost({ calls }) {
     const { price } = call;
     const at5 = (tokens, each) => (price ? money((tokens * each) / 1e6, 5) : "?");
     return html`
-      <dl class="figures" key=${at}>
-        ${calls.length > 1 && html`<p class="note">${t("span.try", { n: call.attempt || at + 1 })}${call.error ? `: ${call.error}` : ""}</p>`}
+      ${calls.length > 1 && html`<p class="note">${t("span.try", { n: call.attempt || at + 1 })}${call.error ? `: ${call.error}` : ""}</p>`}
+      <dl class="figures">
         <div><dt>${t("new")}</dt><dd>${number(input - cached)}</dd><dd>${at5(input - cached, price?.input)}</dd></div>
         <div><dt>${t("cached")}</dt><dd>${number(cached)}</dd><dd>${at5(cached, price?.cached ?? price?.input)}</dd></div>
         <div><dt>${t("run.written")}</dt><dd>${number(output + thought)}</dd><dd>${at5(output + thought, price?.output)}</dd></div>
         ${without > (call.money || 0) && html`<div><dt>${t("run.without")}</dt><dd /><dd>${money(without, 5)}</dd></div>`}
-        ${!price && html`<p class="note">${t("price.unknown")}</p>`}
-      </dl>`;
+      </dl>
+      ${!price && html`<p class="note">${t("price.unknown")}</p>`}`;
   });
 }
