@@ -13,6 +13,7 @@ import stored_rows
 from engine.engines import ALICE, BOB, GROUP, engine_with, said
 from inspector.evening import KEY, MODEL, NOW, MovingClock, in_group, look
 from media.attaching import FILM, PHOTO
+from tertulia.context.gather import ContextOptions
 from tertulia.context.values import Persona
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.engine import Engine
@@ -115,6 +116,24 @@ async def test_a_prompt_that_is_built_anew_is_the_one_that_was_sent(store: Store
     for past, prompt in zip(pasts, built, strict=True):
         assert past.sent
         assert prompt == past.sent.prompt
+
+
+async def test_what_the_search_had_found_is_what_the_run_recalled(store: Store) -> None:
+    """Later messages that say the same change what the search finds now."""
+    short = ContextOptions(history_size=4)
+    async with a_bot(store, *["Yes."] * 9, profile="native", context=short) as engine:
+        await talked(engine, in_group("The umbrella stands behind the kitchen door", 1, author=BOB))
+        await talked(engine, *[in_group(f"Gryag, number {number}", number) for number in range(2, 6)])
+        await talked(engine, in_group("Gryag, where does the umbrella stand?", 6))
+        run = await last_run(store)
+        await talked(engine, *[in_group(f"The umbrella stands behind door {one}", one) for one in range(10, 40)])
+        async with aclosing(engine.replayer()) as replayer:
+            past = await replayer.past(run)
+            prompt = await replayer.prompt(past, ChangedBot(models=engine.models, persona=engine.persona))
+        recalled = [one.id for one in await store.runs.recalled(run) if one.kind == "message"]
+
+    assert past.sent
+    assert (recalled, prompt) == (["1"], past.sent.prompt)
 
 
 async def test_tools_are_answered_from_the_journal_and_only_costs_are_stored(store: Store) -> None:

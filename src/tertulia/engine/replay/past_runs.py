@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from tertulia.context.log import Log
 from tertulia.context.sources import Knowledge, MessageSearch
+from tertulia.context.values import RecalledThing, RelevantMessage
 from tertulia.engine.log_views import VisibleLog
-from tertulia.engine.memory.recall import KnownFacts, MemorySources
+from tertulia.engine.memory.recall import KnownFacts, MemorySources, hit_of
 from tertulia.engine.replay.past import (
     PastDescriptions,
     PastEpisodes,
@@ -73,7 +74,9 @@ async def past_run(store: StoreProtocol, run_id: str, *, search: MessageSearch) 
         raise InvalidValue(f"the message that run {run_id} answered was removed")
     beginning = await store.place_settings.beginning(run.place)
     beginning = beginning if beginning <= found[0][0] else 0  # the place was cleared later
-    recalled = [one.id for one in await store.runs.recalled(run_id) if one.kind == "fact"]
+    recalled = await store.runs.recalled(run_id)
+    facts = [one.id for one in recalled if one.kind == "fact"]
+    hits = [hit for one in recalled if one.kind == "message" and (hit := await _hit(one, run.place, log, visible))]
 
     async def began(_: Place) -> int:
         return beginning
@@ -88,10 +91,10 @@ async def past_run(store: StoreProtocol, run_id: str, *, search: MessageSearch) 
         before=await _before(store, journal),
         log=log,
         knowledge=MemorySources(
-            KnownFacts(PastFacts(store.facts, recalled, at), now=lambda: at),
+            KnownFacts(PastFacts(store.facts, facts, at), now=lambda: at),
             episodes=PastEpisodes(store.episodes, at),
             window_pasts=PastPasts(store.window_pasts),
-            search=PastSearch(search, at),
+            search=PastSearch(search, hits, at),
             beginning=began,
             now=lambda: at,
         ),
@@ -100,6 +103,16 @@ async def past_run(store: StoreProtocol, run_id: str, *, search: MessageSearch) 
         delimiter=await store.place_settings.delimiter(run.place),
         charged=run.place,
     )
+
+
+async def _hit(thing: RecalledThing, place: Place, log: Log, visible: Log) -> RelevantMessage | None:
+    """Return a message that was recalled, as it was shown; None where it is gone."""
+    where = thing.place or place
+    is_here = where.key == place.key
+    message = await (log if is_here else visible).get(where, thing.id)
+    if message is None or message.deleted:
+        return None
+    return hit_of(message, place, score=thing.score or 0.0, why=thing.why, in_group=not is_here)
 
 
 async def _account(store: StoreProtocol, run: Run) -> Author:
