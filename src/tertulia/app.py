@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -77,7 +77,7 @@ async def run_bot(path: Path, environment: Mapping[str, str] = os.environ) -> No
             f"{path} names no platform: set TERTULIA_TELEGRAM_TOKEN, add [platforms.NAME], "
             "or talk to the bot with `tertulia chat`"
         )
-    async with open_bot(file, environment) as engine, page_of(engine, file, environment):
+    async with open_bot(file, environment) as engine, page_of(engine, file):
         beside = [
             asyncio.create_task(log_events(engine.events())),
             asyncio.create_task(reload_on_change(engine, file, environment)),
@@ -106,17 +106,12 @@ async def page_of(engine: Engine, file: ConfigFile, environment: Mapping[str, st
     from tertulia.platforms.web.page_server import serve_page
 
     config = file.config
-
-    async def replayer() -> Replayer:
-        return engine.replayer()
-
     site = Site(
         store=engine.store,
         now=lambda: datetime.now(UTC),
         engine=engine,
         agent=config.persona.name,
         language=config.behavior.language,
-        replays=replays_of(file, replayer, environment),
     )
     async with AsyncExitStack() as opened:
         with file.naming("web"):
@@ -179,20 +174,13 @@ async def open_bot(
         )
 
 
-def replays_of(
-    file: ConfigFile, replayer: Callable[[], Awaitable[Replayer]], environment: Mapping[str, str] = os.environ
-) -> Replays:
-    """Return what sends past requests of the page to the models of a config."""
+def replays_of(store: Store, file: ConfigFile, environment: Mapping[str, str] = os.environ) -> Replays:
+    """Return what replays past requests of a store by a config, beside its bot."""
 
     async def opened(name: str, stack: AsyncExitStack) -> Model:
         return await open_model(name, file, stack, environment)
 
-    return Replays(
-        context=file.config.context,
-        models=file.config.models,
-        open=replayer,
-        open_model=opened,
-    )
+    return Replays(models=file.config.models, open=lambda: open_replayer(store, file, environment), open_model=opened)
 
 
 async def open_replayer(

@@ -9,7 +9,7 @@ from engine.engines import ALICE
 from engine.replay.test_replayer import rows_of
 from inspector.evening import KEY, MODEL, an_evening
 from platforms.web.pages import SAME_ORIGIN, a_page
-from tertulia.app import open_replayer, replays_of
+from tertulia.app import replays_of
 from tertulia.config import read_config
 from tertulia.engine.replay.replayer import CAPPED
 from tertulia.inspector import runs
@@ -27,7 +27,7 @@ async def test_a_past_request_is_rendered_sent_and_counted(tmp_path: Path) -> No
     async with an_evening(tmp_path / "bot.db") as store, GeminiSim(behaviour=Script(["Aye, 3A."])) as sim:
         variables = {"GEMINI_API_KEY": KEY, "OPENAI_API_KEY": "k", "TERTULIA_GEMINI_BASE_URL": sim.url}
         file = read_config(CONFIG, variables)
-        replays = replays_of(file, lambda: open_replayer(store, file, variables), variables)
+        replays = replays_of(store, file, variables)
         run, rows = (await runs.runs(store))[1].run.id, await rows_of(store)
         path = f"/api/runs/{run}/steps/1"
         async with a_page(tmp_path, store=store, replays=replays) as served:

@@ -167,6 +167,10 @@ class Replayer:
                     await model.delete_file(handle.name)
         await self._decoder.close()
 
+    def profile_named(self, name: str | None) -> Profile | None:
+        """Return the profile of that name with the options of the bot."""
+        return None if name is None else profile_of(name, self._context)
+
     async def past(self, run_id: str) -> PastRun:
         """Return a run of the store; raise `InvalidValue` where it cannot be replayed."""
         return await past_run(self._store, run_id, search=self._search)
