@@ -161,24 +161,6 @@ def is_part(database: Database, place: int | None, message_id: str) -> bool:
     return database.one(select, place=place, message_id=message_id) is not None
 
 
-def change_part(database: Database, message: int, message_id: str, content: Sequence[Part]) -> None:
-    """Replace the content of a part; an empty one is deleted."""
-    update = "UPDATE message_parts SET content = :content WHERE message = :message AND message_id = :message_id"
-    database.run(update, content=dumps(tuple(content)), message=message, message_id=message_id)
-
-
-def remove_part(database: Database, place: int, message_id: str) -> None:
-    delete = "DELETE FROM message_parts WHERE place = :place AND message_id = :message_id"
-    database.run(delete, place=place, message_id=message_id)
-
-
-def first_part(database: Database, message: int) -> str:
-    """Return the id of the first part of a message."""
-    select = "SELECT message_id FROM message_parts WHERE message = :message ORDER BY part LIMIT 1"
-    ((name,),) = database.all(select, message=message)
-    return str(name)
-
-
 def join_parts(
     database: Database, message: int, changed: Mapping[str, Sequence[Part]] = MappingProxyType({})
 ) -> tuple[Part, ...]:
