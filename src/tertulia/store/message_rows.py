@@ -13,6 +13,7 @@ prompt may have shown is not altered: a later change of a person's reactions is 
 the place has reached by then.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
@@ -23,6 +24,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from tertulia.context.edits import Reaction
+from tertulia.engine.inspection import ShownReactions
 from tertulia.events import MessagesChanged
 from tertulia.messages import Message, Place
 from tertulia.parts import Media, Part, Text, joined_text
@@ -209,6 +211,23 @@ def add_reaction(database: Database, change: Reacted, at: datetime) -> None:
         database.run(INSERT_REACTION, **key, **shown_now, message=message, position=position)
     if any(position is not None for position in positions):  # a prompt that was built meanwhile is outdated
         database.run("UPDATE places SET changes = changes + 1 WHERE id = :place", place=place)
+    if message := find_message(database, place, change.message_id):
+        _publish(database, [message], at)
+
+
+def current_reactions(
+    database: Database, messages: Collection[int], identities: IdentityCache
+) -> Mapping[int, tuple[ShownReactions, ...]]:
+    """Return what people show at messages now, by the rows of these."""
+    select = """SELECT message, name, emojis FROM reactions
+        WHERE message IN (:messages) AND current = 1 AND emojis <> '[]' ORDER BY id"""
+    rows = database.all(select, messages=list(messages))
+    identities.load(database, names=[row[1] for row in rows])
+    found: dict[int, tuple[ShownReactions, ...]] = defaultdict(tuple)
+    for message, name, emojis in rows:
+        author = identities.author(database, name)
+        found[message] += (ShownReactions(author=author, emojis=STRINGS.loads(emojis)),)
+    return found
 
 
 def read_reactions(database: Database, place: int, since: int, identities: IdentityCache) -> list[Reaction]:
