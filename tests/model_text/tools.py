@@ -220,7 +220,7 @@ class Unspeakable(Exception):
 
 
 async def recorded() -> str:
-    """What a model is told in a replay: the results of then in order, the last one again, and of other calls nothing."""
+    """What a model is told in a replay: the results of then in order, the last one again; of other calls nothing."""
     results = [ToolResult(name="look", value=value) for value in ("free", "taken")]
     runs = [a_tool_run(call=ToolCall(name="look", args={"seat": "3A"}), result=one) for one in results]
     box = RecordedTools([ToolSpec(name="look", parameters={"type": "object"})], runs)
