@@ -63,6 +63,7 @@ from tertulia.turns import Prompt, Record, Settings
 
 log = logging.getLogger(__name__)
 
+PROFILE = "layered"  # of the conversation of a document
 NO_WIRE = "its model was not asked over a wire"
 CAPPED = "nothing more is replayed today: a spend cap is reached"
 
@@ -210,7 +211,7 @@ class Replayer:
         await require_budget(self._spending, past.run.place)
         self._note(bot.models)
         prompt = await self.prompt(past, bot)
-        profile = bot.profile.name if bot.profile else past.run.profile
+        profile = bot.profile.name if bot.profile else past.run.profile or PROFILE
         journal, tools = _CountedJournal(self._spending, past), RecordedTools(prompt.tools, past.journal.tools)
         texts = ParsedTexts(self._kinds)
 
@@ -321,7 +322,7 @@ class Replayer:
         """Return the first prompt of a run: as it was sent, or built anew of what was known then."""
         if past.sent and bot.persona is None and bot.profile is None:
             return replace(past.sent.prompt, cached=None)
-        profile = bot.profile or profile_of(past.run.profile or "layered", self._context)
+        profile = bot.profile or profile_of(past.run.profile or PROFILE, self._context)
         persona = bot.persona or self.persona
         builder = self._builder(past, persona, profile)
         batch = Batch(
