@@ -40,7 +40,7 @@ from tertulia.engine.replay.values import (
     SentAgain,
     spent_by,
 )
-from tertulia.engine.spend_caps import MeteredEmbedder, SpendTracker
+from tertulia.engine.spend_caps import SpendTracker
 from tertulia.engine.store_protocols import PlaceSnapshot, StoreProtocol
 from tertulia.engine.task_worker import TaskHandler, block_kinds, block_lines
 from tertulia.errors import InvalidValue, MediaUnavailable, PromptRemoved, SpendCapReached, TertuliaError, reason_of
@@ -50,7 +50,7 @@ from tertulia.media.decoding import Decoder
 from tertulia.media.fetcher import MediaFetcher
 from tertulia.memory.embeddings import Embedder, RemoteEmbedder, find_embedder
 from tertulia.messages import Author, Place
-from tertulia.models.base import Model, UploadsFiles
+from tertulia.models.base import Model, Response, UploadsFiles
 from tertulia.models.calls import Call, priced
 from tertulia.platform import Delivery, Inbox, Platform
 from tertulia.profiles import Profile, profile_of
@@ -156,7 +156,7 @@ class Replayer:
         self._decoder = Decoder()
         self._attachments = Attachments(self._media, self._decoder, now=spending.now)
         self._moment = spending.now()  # of the run whose context is gathered
-        self._search = MessageRecall(store.index_reader, embedders=self._embedders, now=lambda: self._moment)
+        self._search = MessageRecall(store.index_reader, embedders=_free_embedder, now=lambda: self._moment)
         self._asked: dict[str, Model] = {}  # by their accounts, where files may be uploaded
 
     async def aclose(self) -> None:
@@ -215,8 +215,8 @@ class Replayer:
         journal, tools = _CountedJournal(self._spending, past), RecordedTools(prompt.tools, past.journal.tools)
         texts = ParsedTexts(self._kinds)
 
-        async def correction(response: object) -> str | None:
-            return texts.correction(response)  # type: ignore[arg-type]
+        async def correction(response: Response) -> str | None:
+            return texts.correction(response)
 
         loop = RunLoop(
             Journal(run=replace(past.run, status="open", model=bot.models[0].name, seconds=0.0), prompt=prompt),
@@ -373,10 +373,8 @@ class Replayer:
         self._spending.require_prices(models)
         self._asked |= {model.account: model for model in models if isinstance(model, UploadsFiles)}
 
-    def _embedders(self, name: str) -> Embedder | None:
-        embedder = find_embedder(name)
-        return (
-            MeteredEmbedder(embedder, lambda: self._spending.counted("replay", name))
-            if isinstance(embedder, RemoteEmbedder)
-            else embedder
-        )
+
+def _free_embedder(name: str) -> Embedder | None:
+    """Return an embedder that costs nothing: a page that is looked at asks no service."""
+    embedder = find_embedder(name)
+    return None if isinstance(embedder, RemoteEmbedder) else embedder
