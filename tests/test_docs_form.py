@@ -50,6 +50,12 @@ def test_lines_have_at_most_120_characters(page: Path) -> None:
     assert [(number, len(line)) for number, line in lines if len(line) > LINE and not line.startswith("|")] == []
 
 
+def test_every_page_is_in_the_menu_of_the_site() -> None:
+    listed = re.findall(r'"([\w/-]+\.md)"', (ROOT / "docs" / "site.toml").read_text("utf-8"))
+
+    assert sorted(listed) == sorted(str(page.relative_to(ROOT)) for page in PAGES)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_no_row_of_a_table_continues_as_empty_cells(page: Path) -> None:
     lines = page.read_text("utf-8").splitlines()
@@ -134,7 +140,10 @@ def test_the_figures_of_the_plots_are_those_of_the_page() -> None:
 
 
 CURRENT = [page for page in PAGES if page.name != "CHANGELOG.md"]
-NOT_OURS = {"message_history", "Model.request", "pytest_plugins", "Allergy", "50_000", "roll_dice"}
+NOT_OURS = {
+    "message_history", "Model.request", "pytest_plugins", "Allergy", "50_000", "roll_dice",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+}  # fmt: skip
 
 
 def exists(dotted: str) -> bool:

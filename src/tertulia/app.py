@@ -4,13 +4,13 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from tertulia.code_location import error_location
 from tertulia.config import (
@@ -29,8 +29,13 @@ from tertulia.engine.background import EngineClock, RealClock, Sleep
 from tertulia.engine.describers import ModelDescriber, by_model
 from tertulia.engine.engine import Engine
 from tertulia.engine.identity import require_usable
+from tertulia.engine.limits import CurrentLimits
 from tertulia.engine.memory import Memory
-from tertulia.errors import InvalidValue, KeyRefused, ModelUnknown, StoreRefused, TertuliaError
+from tertulia.engine.owner_settings import in_force
+from tertulia.engine.replay.replayer import Replayer
+from tertulia.engine.rooms import PLATFORM
+from tertulia.engine.spend_caps import SpendTracker
+from tertulia.errors import InvalidValue, KeyRefused, ModelUnknown, NotInstalled, StoreRefused, TertuliaError
 from tertulia.logs import log_events
 from tertulia.model_choice import Hints, choose_model, choose_transcriber
 from tertulia.models import CachedGemini, Gemini
@@ -39,6 +44,8 @@ from tertulia.models.http import ServiceClient
 from tertulia.models.local.client import Local
 from tertulia.models.openai.transcription import Transcriber
 from tertulia.platform import Platform
+from tertulia.platforms.web.room_platform import RoomPlatform
+from tertulia.platforms.web.site import Replays, Site
 from tertulia.profiles import profile_of
 from tertulia.redaction import redact_keys
 from tertulia.store import Store
@@ -67,18 +74,18 @@ HINTS = Hints(
 async def run_bot(path: Path, environment: Mapping[str, str] = os.environ) -> None:
     """Run the bot of a config until it is stopped."""
     file = load_config(path, environment)
-    if not file.platforms:
+    if not file.platforms and file.web is None:
         raise InvalidValue(
-            f"{path} names no platform: set TERTULIA_TELEGRAM_TOKEN, add [platforms.NAME], "
+            f"{path} names no platform: set TERTULIA_TELEGRAM_TOKEN, add [web] or [platforms.NAME], "
             "or talk to the bot with `tertulia chat`"
         )
-    async with open_bot(file, environment) as engine, page_of(engine, file):
+    async with open_bot(file, environment) as engine, page_of(engine, file, environment), traces_of(engine, file):
         beside = [
             asyncio.create_task(log_events(engine.events())),
             asyncio.create_task(reload_on_change(engine, file, environment)),
             asyncio.create_task(check_models(engine.models)),
         ]
-        log.info("%s starts: %s", path, ", ".join(file.platforms))
+        log.info("%s starts: %s", path, ", ".join(engine.platforms))
         try:
             await engine.run()
         except TertuliaError:
@@ -93,27 +100,52 @@ async def run_bot(path: Path, environment: Mapping[str, str] = os.environ) -> No
 
 
 @asynccontextmanager
-async def page_of(engine: Engine, file: ConfigFile) -> AsyncIterator[None]:
+async def page_of(engine: Engine, file: ConfigFile, environment: Mapping[str, str] = os.environ) -> AsyncIterator[None]:
     """Serve the page that a config asks for, and print its links; without the table `[web]` do nothing."""
     if file.web is None:
         yield
         return
     from tertulia.platforms.web.page_server import serve_page
-    from tertulia.platforms.web.site import Site
 
-    config = file.config
+    config, rooms = file.config, engine.platforms.get(PLATFORM)
+
+    async def replayer() -> Replayer:
+        return engine.replayer()
+
     site = Site(
         store=engine.store,
         now=lambda: datetime.now(UTC),
         engine=engine,
+        rooms=rooms if isinstance(rooms, RoomPlatform) else None,
         agent=config.persona.name,
         language=config.behavior.language,
+        replays=replays_of(file, replayer, environment),
     )
     async with AsyncExitStack() as opened:
         with file.naming("web"):
             page = await opened.enter_async_context(serve_page(site, file.web, store=file.store, folder=file.folder))
         print(*page.lines, sep="\n", flush=True)  # the log would hide the tokens
         yield
+
+
+@asynccontextmanager
+async def traces_of(engine: Engine, file: ConfigFile) -> AsyncIterator[None]:
+    """Trace runs as a config asks for; without the table `[traces]` do nothing."""
+    if file.traces is None:
+        yield
+        return
+    try:
+        from tertulia.traces.tracing import open_tracer, trace_runs
+    except ModuleNotFoundError as error:
+        raise NotInstalled("traces need OpenTelemetry: pip install 'tertulia[traces]'") from error
+    async with open_tracer(file.traces.endpoint) as tracer:
+        tracing = asyncio.create_task(trace_runs(engine, tracer, content=file.traces.content))
+        try:
+            yield
+            await tracing  # the events of an engine end with it
+        finally:
+            tracing.cancel()
+            await asyncio.wait([tracing])
 
 
 @asynccontextmanager
@@ -131,6 +163,7 @@ async def open_bot(
     """
     config, zone = file.config, file.config.zone or local_zone(environment)
     clock = clock or RealClock()
+    has_rooms = not platforms and file.web is not None
     platforms = platforms or [open_platform(name, one, file) for name, one in file.platforms.items()]
     check_zone(zone, file)
     with file.naming("profile"):
@@ -147,6 +180,8 @@ async def open_bot(
             beside = _make_folder(file.store)
             folder = folder or beside
         store = await opened.enter_async_context(Store.open(file.store, media_folder=folder))
+        if has_rooms:
+            platforms = [*platforms, _rooms_of(store, config, clock)]
         if config.cache and not is_given:
             models = [with_cache(model, store, opened) for model in models]
         tools = await opened.enter_async_context(tools_of(file, store, clock.now, zone, environment))
@@ -168,6 +203,48 @@ async def open_bot(
             zone=zone,
             clock=clock,
         )
+
+
+def _rooms_of(store: Store, config: Config, clock: EngineClock) -> RoomPlatform:
+    name, largest = config.persona.name, config.media.largest
+    return RoomPlatform(store.rooms, store.media, now=clock.now, name=name, largest=largest)
+
+
+def replays_of(
+    file: ConfigFile, replayer: Callable[[], Awaitable[Replayer]], environment: Mapping[str, str] = os.environ
+) -> Replays:
+    """Return what sends past requests of the page to the models of a config."""
+
+    async def opened(name: str, stack: AsyncExitStack) -> Model:
+        return await open_model(name, file, stack, environment)
+
+    return Replays(
+        context=file.config.context,
+        models=file.config.models,
+        open=replayer,
+        open_model=opened,
+    )
+
+
+async def open_replayer(
+    store: Store, file: ConfigFile, environment: Mapping[str, str] = os.environ, *, zone: str = ""
+) -> Replayer:
+    """Return what replays runs of a store by the options of a config, with what owners changed in them."""
+    config, persona = file.config, persona_of(file.config)
+    settings = await store.owner_settings.listed() if config.behavior.owners else ()
+    values = {one.name: one.value for one in in_force(settings, persona, config.limits)}
+    limits = CurrentLimits(replace(config.limits, **values.get("limit", {})))
+    clock = RealClock()
+    return Replayer(
+        store,
+        SpendTracker(store.usage, limits, rooms=store.rooms, prices=config.behavior.prices, now=clock.now),
+        persona=replace(persona, **values.get("persona", {})),
+        context=config.context,
+        behavior=config.behavior,
+        limits=limits,
+        zone=zone or config.zone or local_zone(environment),
+        sleep=clock.sleep,
+    )
 
 
 @asynccontextmanager

@@ -147,6 +147,8 @@ class Told(Struct, frozen=True):
 
     engine: Engine
     store: Store
+    platform: Files
+    sim: GeminiSim
     clock: DayClock
     teller: "Teller"
 
@@ -202,7 +204,7 @@ def calls(name: str, **args: Any) -> Answer:
 
 @asynccontextmanager
 async def a_kitchen(path: Path | str, *, end: datetime | None = None) -> AsyncIterator[Told]:
-    """Run the bot of the kitchen, after some days that end at *end*, by default now."""
+    """Run the bot of the kitchen, after some days that end at *end*, by default now; then time runs as it does."""
     end = end or datetime.now(UTC)
     clock, script = DayClock(end - timedelta(days=4)), InTurn()
     menu = a_menu()
@@ -225,9 +227,10 @@ async def a_kitchen(path: Path | str, *, end: datetime | None = None) -> AsyncIt
             clock=clock,
         )
         await opened.enter_async_context(engine)
-        told = Told(engine, store, clock, Teller(engine, clock, script))
+        told = Told(engine, store, platform, sim, clock, Teller(engine, clock, script))
         await _past(told, end)
-        await _today(told, end, sim, platform)
+        await _today(told, end)
+        clock.set(end, speed=1.0)
         yield told
 
 
@@ -259,10 +262,10 @@ async def _past(told: Told, end: datetime) -> None:
     await say(OLENA, "Що ти знаєш про сантехніка?", "Знаю лише про 850 за клапан.", place=WITH_OLENA, at=day(1, 4))
 
 
-async def _today(told: Told, end: datetime, sim: GeminiSim, platform: Files) -> None:
-    """The last day: tools, a reminder, a photo, a changed persona, a busy service, a doubtful reply."""
-    say = told.teller.say
-    start = max(end.replace(hour=0, minute=2), end - timedelta(hours=10))
+async def _today(told: Told, end: datetime) -> None:
+    """The last ten hours: tools, a reminder, a photo, a changed persona, a busy service, a doubtful reply."""
+    say, sim, platform = told.teller.say, told.sim, told.platform
+    start = end - timedelta(hours=10)
 
     def at(share: float) -> datetime:
         return start + (end - start) * share

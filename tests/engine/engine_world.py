@@ -190,7 +190,7 @@ def opened(path: Path, life: Life) -> Store:
     writing = connection.connect(str(path), durable=False)
     connection.enable_wal(writing)
     migrate(writing)
-    reading = connection.connect_read_only(str(path))
+    reading = connection.connect_read_only_beside(str(path))
     opened = Opened(driver_of(str(path)), writing, reading, FileFolder(durable=False), ExitStack())
     return Store(_Writer(writing, life), _Reader(reading, life), opened)
 

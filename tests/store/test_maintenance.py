@@ -26,7 +26,7 @@ from tertulia.run.chat_values import HistoryEntry, OpenExchange
 from tertulia.store import Store
 from tertulia.store.maintenance import NOT_EXPORTED
 from tertulia.store.transfer import tables
-from tertulia.testing.store_room_contract import a_guest, a_room
+from tertulia.testing.store_world import a_guest, a_room
 from tertulia.turns import model
 
 

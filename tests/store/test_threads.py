@@ -92,7 +92,7 @@ async def test_after_a_failed_sync_nothing_more_is_written(writer: WriterThread)
 
 
 async def test_a_reader_sees_what_was_committed_before_it_began(writer: WriterThread, tmp_path: Path) -> None:
-    reader = ReaderThread(connection.connect_read_only(str(tmp_path / "w.db")), "reader")
+    reader = ReaderThread(connection.connect_read_only_beside(str(tmp_path / "w.db")), "reader")
     for number in range(50):
         await writer.run(put(number))
 
@@ -101,7 +101,7 @@ async def test_a_reader_sees_what_was_committed_before_it_began(writer: WriterTh
 
 
 async def test_a_reader_sees_one_state_and_cannot_write(writer: WriterThread, tmp_path: Path) -> None:
-    reader = ReaderThread(connection.connect_read_only(str(tmp_path / "w.db")), "reader")
+    reader = ReaderThread(connection.connect_read_only_beside(str(tmp_path / "w.db")), "reader")
     begun, going = Event(), Event()
 
     def twice(database: Database) -> tuple[list[int], list[int]]:
@@ -125,7 +125,7 @@ async def test_a_reader_sees_one_state_and_cannot_write(writer: WriterThread, tm
 async def test_units_that_come_together_read_one_state_and_one_that_fails_spoils_no_other(
     writer: WriterThread, tmp_path: Path
 ) -> None:
-    reader = ReaderThread(connection.connect_read_only(str(tmp_path / "w.db")), "reader")
+    reader = ReaderThread(connection.connect_read_only_beside(str(tmp_path / "w.db")), "reader")
     queued, begun, going = Event(), Event(), Event()
 
     def first(database: Database) -> list[int]:

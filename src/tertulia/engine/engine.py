@@ -4,6 +4,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from datetime import datetime
 from typing import Any, Self, assert_never
 
@@ -14,6 +15,7 @@ from tertulia.engine.background import BackgroundTasks, EngineClock, RealClock
 from tertulia.engine.behavior import Behavior, require_right_to_clear
 from tertulia.engine.describers import Describe, models_of_describer
 from tertulia.engine.engine_parts import make_parts
+from tertulia.engine.health import Health
 from tertulia.engine.limits import CurrentLimits, Limits
 from tertulia.engine.memory import Memory
 from tertulia.engine.order_worker import make_order
@@ -28,6 +30,9 @@ from tertulia.engine.platform_runner import (
     runs_before,
     stop_signals,
 )
+from tertulia.engine.replay.past_runs import REPLAYED, runs_to_replay
+from tertulia.engine.replay.replayer import Replayer
+from tertulia.engine.replay.values import ChangedBot, ReplayedRun, SentAgain
 from tertulia.engine.run_executor import as_models
 from tertulia.engine.store_protocols import OutboxItem, StoreProtocol
 from tertulia.engine.task_worker import TaskHandler
@@ -110,6 +115,7 @@ class Engine:
             clock=clock or RealClock(),
         )
         self._describe = describe
+        self._context, self._zone = context, zone
         parts.spend_tracker.require_prices(self._models_in_use())
         for model in self._models_in_use():
             if isinstance(model, CachesPrompts):
@@ -129,7 +135,7 @@ class Engine:
             answered=lambda place: self._places.answered(place),
             planned=self._task_worker.wake,
         )
-        executor = parts.executor(
+        self._executor = executor = parts.executor(
             self._completion,
             tool_ended=self._task_worker.wake,  # a tool may have added a task
             media_limits=request_limits(context.budget),
@@ -259,7 +265,7 @@ class Engine:
                 return
             try:
                 inboxes = {platform: self.inbox(name) for name, platform in self._parts.platforms.items()}
-                await run_platforms(inboxes, until=stopped, sleep=self._parts.sleep)
+                await run_platforms(inboxes, until=stopped, sleep=self._parts.sleep, now=self._parts.now)
             finally:
                 await self.close()
 
@@ -272,6 +278,15 @@ class Engine:
     def platforms(self) -> Mapping[str, Platform]:
         """The platforms by their names."""
         return self._parts.platforms
+
+    @property
+    def health(self) -> Health:
+        """What this process knows of its models and platforms."""
+        retries = self._executor.retries
+        return Health(
+            models={model.name: retries.get(model.name) for model in self._models_in_use()},
+            platforms={name: platform.trouble for name, platform in self.platforms.items()},
+        )
 
     def inbox(self, platform: str) -> Inbox:
         """Return the inbox of the platform of that name."""
@@ -377,6 +392,42 @@ class Engine:
         ended = await self.give_order(kind, subject, who="the program", place=place)
         if ended.status == "refused":
             raise InvalidValue(ended.why)
+
+    async def replay(
+        self,
+        place: Place,
+        *,
+        models: Model | Sequence[Model] | None = None,
+        persona: Persona | None = None,
+        profile: str | Profile | Build | None = None,
+        runs: int = REPLAYED,
+    ) -> AsyncIterator[ReplayedRun]:
+        """Yield the last *runs* of a place as they were, and as they would be with what is given instead.
+
+        Nothing is sent, no tool runs, and nothing is stored but what it has cost. Raise `SpendCapReached` at a cap.
+        """
+        _require_types(place, Place)
+        bot = ChangedBot(
+            models=as_models(models) if models else self.models,
+            persona=persona,
+            profile=None if profile is None else profile_of(profile, self._context),
+        )
+        run_ids = await runs_to_replay(self.store, self._parts.aliases.current(place), most=runs)
+        async with aclosing(self.replayer()) as replayer:
+            async for one in replayer.replay_runs(run_ids, bot):
+                yield one
+
+    async def send_past_request(
+        self, run_id: str, step: int, *, model: Model | None = None, profile: str | Profile | Build | None = None
+    ) -> SentAgain:
+        """Send a past request to a model, and return its response; its tools do not run, and the log stays as it is."""
+        chosen = None if profile is None else profile_of(profile, self._context)
+        async with aclosing(self.replayer()) as replayer:
+            return await replayer.send(run_id, step, model or self.models[0], profile=chosen)
+
+    def replayer(self) -> Replayer:
+        """Return what replays runs of the store with the options of this engine; close it at the end."""
+        return self._parts.replayer(self._context, self._zone)
 
     async def clear(self, place: Place, *, asked_by: Author | None = None) -> None:
         """Start the conversation of a place over: earlier messages stay in the store but enter no prompt.

@@ -38,6 +38,7 @@ from tertulia.engine.place_worker import RunSetup, WorkerParts
 from tertulia.engine.places import DelimiterCache, PlaceAliases
 from tertulia.engine.prompt_builder import PromptBuilder
 from tertulia.engine.rate_limit import RateLimiter
+from tertulia.engine.replay.replayer import Replayer
 from tertulia.engine.retention import Retention
 from tertulia.engine.run_completion import RunCompletion
 from tertulia.engine.run_executor import RunExecutor
@@ -324,6 +325,19 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             "forget person": forget_person,
         }
         return OrderWorker(store.orders, actions=actions, done=done, now=self.now)
+
+    def replayer(self, options: ContextOptions, zone: str) -> Replayer:
+        return Replayer(
+            self.store,
+            self.spend_tracker,
+            persona=self.identity.persona,
+            context=options,
+            behavior=self.behavior,
+            limits=self.limits,
+            zone=zone,
+            handlers=self.task_handlers,
+            sleep=self.sleep,
+        )
 
     def retention(self) -> Retention:
         store = self.store

@@ -160,7 +160,7 @@ class PromptBuilder:
         delimiter = await self._delimiters.get(place)
         return sources.agent_settings(
             persona=self._identity.persona_on(place.platform),
-            account=self._identity.author_on(place.platform).id,
+            account=self._identity.author_on(place.platform).id or None,  # in documents the persona decides
             zone=self._zone,
             delimiter=delimiter,
             task_blocks=self._task_blocks,

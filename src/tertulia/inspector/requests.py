@@ -63,7 +63,7 @@ def _answers(records: Sequence[Record], calls: Sequence[StoredCall]) -> Iterator
 
 
 def _shown(call: Call, rebuilt: RebuiltRequest, answer: Any, mask: Mask) -> RequestShown:
-    body = _safe(orjson.loads(rebuilt.body), mask) if rebuilt.body else None
+    body = shown_body(rebuilt.body, mask) if rebuilt.body else None
     text = "" if body is None else orjson.dumps(body).decode()
     url = _url(call)
     return RequestShown(
@@ -92,6 +92,11 @@ def _checks(call: Call, rebuilt: RebuiltRequest) -> Iterator[Check]:
         yield Check(ok=True, what=f"repair: {receipt.where}: {receipt.action}")
     if call.request and not receipts:
         yield Check(ok=True, what="repair: nothing changed")
+
+
+def shown_body(body: bytes, mask: Mask) -> Any:
+    """Return the JSON of a request as it is shown."""
+    return _safe(orjson.loads(body), mask)
 
 
 def _safe(value: Any, mask: Mask, name: str = "") -> Any:

@@ -20,7 +20,7 @@ from tertulia.models.openai.vendors import Vendor
 from tertulia.models.prices import Price, Prices, cost, price_of
 from tertulia.wire.repair import Receipt
 
-Purpose = Literal["answer", "description", "transcript", "facts", "summary", "episode", "embedding"]
+Purpose = Literal["answer", "description", "transcript", "facts", "summary", "episode", "embedding", "replay"]
 CallStatus = Literal[
     "answered",  # with a response, also one that cannot be used
     "failed",  # with an error

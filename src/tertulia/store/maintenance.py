@@ -195,7 +195,7 @@ def _unreadable_messages(database: Database) -> Iterator[str]:
     identities = IdentityCache()
     for page in _pages(database.each(f"SELECT {MESSAGE_COLUMNS} FROM messages m ORDER BY m.id")):
         with suppress(StoreBroken, *DECODE_ERRORS):  # reported with its message
-            identities.load(database, names=[row[3] for row in page], titles=[row[4] for row in page])
+            identities.load(database, names=[row[2] for row in page], titles=[row[3] for row in page])
         for row in page:
             try:
                 decode_message(database, row, identities)

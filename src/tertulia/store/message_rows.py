@@ -13,6 +13,7 @@ prompt may have shown is not altered: a later change of a person's reactions is 
 the place has reached by then.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
@@ -23,6 +24,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from tertulia.context.edits import Reaction
+from tertulia.engine.inspection import ShownReactions
 from tertulia.events import MessagesChanged
 from tertulia.messages import Message, Place
 from tertulia.parts import Media, Part, Text, joined_text
@@ -31,25 +33,23 @@ from tertulia.store import events
 from tertulia.store.database import Database, Row, insert_into
 from tertulia.store.encoding import (
     ANY,
-    AUTHOR,
     PARTS,
     PLACE,
-    QUOTE,
     STRINGS,
+    Columns,
     clean,
     dumps,
     format_time,
     parse_time,
-    validate,
 )
 from tertulia.store.identities import IdentityCache, upsert_name, upsert_place
 
 ChangeKind = Literal["edited", "deleted", "said", "removed"]
 
-MESSAGE_COLUMNS = (
-    "m.id, m.number, m.message_id, m.name, m.title, m.sent_at, m.edited_at, m.deleted, m.reply, m.parts, m.album, "
-    "m.forwarded_from, m.doubtful"
+_MESSAGE = Columns(
+    Message, "id=message_id sent_at edited_at deleted reply_to=reply parts album forwarded_from doubtful"
 )
+MESSAGE_COLUMNS = f"m.id, m.number, m.name, m.title, {_MESSAGE.of('m')}"
 # the row of a message, by the id of it or of one of its parts; an expression with :place and :message_id
 FIND_MESSAGE = """coalesce((SELECT message FROM message_parts WHERE place = :place AND message_id = :message_id),
     (SELECT id FROM messages WHERE place = :place AND message_id = :message_id))"""
@@ -71,28 +71,14 @@ MAX_REACTIONS_SHOWN = 5  # changes of reactions to one message that prompts show
 
 def decode_messages(database: Database, rows: Sequence[Row], identities: IdentityCache) -> list[Message]:
     """Decode rows that begin with `MESSAGE_COLUMNS`; their authors and places are read in two statements."""
-    identities.load(database, names=[row[3] for row in rows], titles=[row[4] for row in rows])
+    identities.load(database, names=[row[2] for row in rows], titles=[row[3] for row in rows])
     return [decode_message(database, row, identities) for row in rows]
 
 
 def decode_message(database: Database, row: Row, identities: IdentityCache) -> Message:
     """Decode a row that begins with `MESSAGE_COLUMNS`."""
-    _, _, message_id, name, title, sent_at, edited_at, deleted, reply, parts, album, origin, doubtful, *_ = row
-    return validate(
-        Message(
-            id=message_id,
-            place=identities.place(database, title),
-            author=identities.author(database, name),
-            sent_at=parse_time(sent_at),
-            parts=PARTS.loads(parts),
-            reply_to=None if reply is None else QUOTE.loads(reply),
-            album=album,
-            forwarded_from=None if origin is None else AUTHOR.loads(origin),
-            edited_at=parse_time(edited_at),
-            deleted=bool(deleted),
-            doubtful=bool(doubtful),
-        )
-    )
+    _, _, name, title, *columns = row
+    return _MESSAGE.decode(columns, place=identities.place(database, title), author=identities.author(database, name))
 
 
 def find_message(database: Database, place: int | None, message_id: str) -> int | None:
@@ -177,24 +163,6 @@ def is_part(database: Database, place: int | None, message_id: str) -> bool:
     return database.one(select, place=place, message_id=message_id) is not None
 
 
-def change_part(database: Database, message: int, message_id: str, content: Sequence[Part]) -> None:
-    """Replace the content of a part; an empty one is deleted."""
-    update = "UPDATE message_parts SET content = :content WHERE message = :message AND message_id = :message_id"
-    database.run(update, content=dumps(tuple(content)), message=message, message_id=message_id)
-
-
-def remove_part(database: Database, place: int, message_id: str) -> None:
-    delete = "DELETE FROM message_parts WHERE place = :place AND message_id = :message_id"
-    database.run(delete, place=place, message_id=message_id)
-
-
-def first_part(database: Database, message: int) -> str:
-    """Return the id of the first part of a message."""
-    select = "SELECT message_id FROM message_parts WHERE message = :message ORDER BY part LIMIT 1"
-    ((name,),) = database.all(select, message=message)
-    return str(name)
-
-
 def join_parts(
     database: Database, message: int, changed: Mapping[str, Sequence[Part]] = MappingProxyType({})
 ) -> tuple[Part, ...]:
@@ -243,6 +211,23 @@ def add_reaction(database: Database, change: Reacted, at: datetime) -> None:
         database.run(INSERT_REACTION, **key, **shown_now, message=message, position=position)
     if any(position is not None for position in positions):  # a prompt that was built meanwhile is outdated
         database.run("UPDATE places SET changes = changes + 1 WHERE id = :place", place=place)
+    if message := find_message(database, place, change.message_id):
+        _publish(database, [message], at)
+
+
+def current_reactions(
+    database: Database, messages: Collection[int], identities: IdentityCache
+) -> Mapping[int, tuple[ShownReactions, ...]]:
+    """Return what people show at messages now, by the rows of these."""
+    select = """SELECT message, name, emojis FROM reactions
+        WHERE message IN (:messages) AND current = 1 AND emojis <> '[]' ORDER BY id"""
+    rows = database.all(select, messages=list(messages))
+    identities.load(database, names=[row[1] for row in rows])
+    found: dict[int, tuple[ShownReactions, ...]] = defaultdict(tuple)
+    for message, name, emojis in rows:
+        author = identities.author(database, name)
+        found[message] += (ShownReactions(author=author, emojis=STRINGS.loads(emojis)),)
+    return found
 
 
 def read_reactions(database: Database, place: int, since: int, identities: IdentityCache) -> list[Reaction]:

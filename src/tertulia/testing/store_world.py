@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
+from tertulia.engine.rooms import Guest, Room
 from tertulia.engine.store_protocols import OutboxItem, StoreProtocol
 from tertulia.messages import Author, Message, Place, Reply
 from tertulia.parts import Text, ToolCall
@@ -61,6 +62,16 @@ def check_restarts(test: Callable[[Any, Callable[[], Opened]], Awaitable[None]])
 
     del run.__wrapped__
     return run
+
+
+def a_room(**changes: Any) -> Room:
+    fields: dict[str, Any] = {"id": "room-1", "title": "Dinner", "people": 2, "made_at": NOON, "ends_at": NOON + WEEK}
+    return Room(**fields | changes)
+
+
+def a_guest(**changes: Any) -> Guest:
+    fields: dict[str, Any] = {"room": "room-1", "id": "guest-1", "name": "Maya", "joined_at": NOON}
+    return Guest(**fields | changes)
 
 
 def a_message(text: str = "hello", **changes: Any) -> Message:

@@ -238,3 +238,17 @@ async def test_of_somebody_whom_nobody_knows_there_is_nothing(store: Store) -> N
 
 def texts_of(message: Row) -> set[str]:
     return {part["text"] for part in message["parts"]}
+
+
+async def test_many_rows_are_exported_in_the_order_in_which_they_were_made(store: Store) -> None:
+    texts = [f"{SECRET}, {number}" for number in range(9)]
+    for number, text in enumerate(texts):
+        await store.inbox.receive(a_message(text, id=f"m{number}", author=HER), at=NOON)
+        await store.outbox.put(an_outgoing(text, id=f"o{number}"))
+
+    exported = await store.export_person(platform="telegram", author_id=HER.id)
+
+    assert [row["reply"]["text"] for row in exported["replies"]] == texts
+    assert [row["decisions"] for row in exported["messages"]] == [
+        [{"reason": "waiting", "address": None, "at": NOON.isoformat()}]
+    ] * 9

@@ -11,7 +11,7 @@ from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
@@ -19,14 +19,13 @@ from tertulia.characters import one_line
 from tertulia.context import sources
 from tertulia.context.log import Log
 from tertulia.context.values import Background, Context, RecalledEpisode, RelevantMessage
-from tertulia.engine.store_protocols import FactStore
 from tertulia.memory import values as memory
 from tertulia.memory.embeddings import Embedders, find_embedder
 from tertulia.memory.episodes import RankedEpisode, build_window_past, rank_episodes
 from tertulia.memory.facts import SINGLE_KEYS, is_from, subject_of
 from tertulia.memory.retrieval.terms import term_set
 from tertulia.memory.summaries import summary_beyond
-from tertulia.memory.values import Fact, IndexReader
+from tertulia.memory.values import Episode, EpisodeCursor, Fact, IndexReader, Subject, Summary
 from tertulia.memory.verify.statements import RecalledTexts
 from tertulia.messages import Author, Message, Place, PlaceKey
 from tertulia.parts import Media, cut_text
@@ -218,10 +217,38 @@ async def _first_message(_: Place) -> int:
     return 0
 
 
+class FactReader(Protocol):
+    """The part of a store of facts and summaries that is recalled from."""
+
+    async def about(
+        self,
+        subject: Subject,
+        *,
+        place: Place,
+        asked_by: Subject | None = None,
+        limit: int = 50,
+        at: datetime | None = None,
+    ) -> Sequence[Fact]: ...
+
+    async def get(self, fact_id: str) -> Fact | None: ...
+
+    async def summary(self, subject: Subject, *, place: Place, at: datetime | None = None) -> Summary | None: ...
+
+
+class EpisodeReader(Protocol):
+    """The part of a store of episodes that is recalled from."""
+
+    async def visible_to(self, target: Message) -> Sequence[Episode]: ...
+
+    async def listed(self, place: Place) -> Sequence[Episode]: ...
+
+    async def cursor(self, place: Place) -> EpisodeCursor | None: ...
+
+
 class KnownFacts:
     """Recalls the facts and the summary of a person: a `context.sources.People`."""
 
-    def __init__(self, facts: FactStore, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(self, facts: FactReader, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._facts = facts
         self._now = now
 
@@ -248,7 +275,7 @@ class MemorySources:
         self,
         people: sources.People,
         *,
-        episodes: memory.Episodes | None = None,
+        episodes: EpisodeReader | None = None,
         window_pasts: memory.WindowPasts | None = None,
         search: sources.MessageSearch | None = None,
         beginning: Callable[[Place], Awaitable[int]] = _first_message,

@@ -5,10 +5,10 @@ has their words, it is said that there is one. Of a message of somebody else onl
 or the words of theirs that it forwards.
 """
 
-from collections.abc import Mapping
+from collections import defaultdict
 from typing import Any
 
-from tertulia.memory.forget import Plan
+from tertulia.memory.forget import Key, Plan
 from tertulia.store.database import Database
 from tertulia.store.encoding import ANY
 from tertulia.store.forget.removal import DERIVED, OWN, Section
@@ -25,22 +25,61 @@ LEFT_OUT = {
     "bytes of files": "`files` says where they are in the folder of media",
     "texts about other people": "`about_others` is true where only words of this person are in them",
 }
-_MAX_IDS = 500  # ids in one statement
 _JSON = set("parts reply forwarded_from before emojis tags task exchange entry message".split())
 
-
 SECTIONS = {name: section for name, section in reversed((DERIVED | OWN).items()) if section.shown}
+
+# The places with their newest titles.
+_PLACES = """SELECT p.id, p.platform, p.place_id, p.thread,
+    (SELECT t.title FROM titles t WHERE t.place = p.id ORDER BY t.id DESC LIMIT 1) FROM places p"""
+
+# What is shown of rows besides their columns.
+_MESSAGE_ID = {"message_id": "(SELECT m.message_id FROM messages m WHERE m.id = message)"}
+_MORE: dict[str, dict[str, str]] = {
+    **dict.fromkeys(("earlier_versions", "quotes_in_versions", "hidden_sentences"), _MESSAGE_ID),
+    "proposals": {"fact_id": "(SELECT f.fact_id FROM facts f WHERE f.id = fact)"},
+    "runs": {
+        table: f"(SELECT count(*) FROM {table} o WHERE o.run_id = runs.run_id)"
+        for table in ("prompts", "records", "tool_runs")
+    },
+    "tasks": {"task": "body"},
+    "files": {"file": "substr(sha256, 1, 2) || '/' || sha256"},
+    "texts_of_files": {"sha256": "source"},
+}
+
+# Lists of what belongs to rows, by the first column of their key: named, with the names of the columns.
+_LISTS: dict[str, list[tuple[str, str, str]]] = {
+    "messages": [
+        (
+            "decisions",
+            "reason address at",
+            "SELECT message, reason, address, at FROM decisions WHERE message IN (:some) ORDER BY agent",
+        )
+    ],
+    "facts": [  # with the text of those sources that the person wrote
+        (
+            "sources",
+            "message_id text",
+            """SELECT s.fact, s.message_id, CASE WHEN n.author = :author THEN m.text END FROM fact_sources s
+                LEFT JOIN messages m ON m.place = s.place AND m.message_id = s.message_id
+                LEFT JOIN names n ON n.id = m.name WHERE s.fact IN (:some) ORDER BY s.id""",
+        )
+    ],
+    "files": [
+        ("unique_ids", "", "SELECT sha256, unique_id FROM media_files WHERE sha256 IN (:some)"),
+        ("forms", "", "SELECT sha256, form FROM file_forms WHERE sha256 IN (:some)"),
+    ],
+}
 
 
 def export_plan(database: Database, plan: Plan) -> dict[str, Any]:
     """Return everything that is known of a person: the rows of a plan."""
-    places = {row: _place(database, row) for (row,) in database.all("SELECT id FROM places")}
+    named = ("platform", "id", "thread", "title")
+    places = {row: dict(zip(named, place, strict=True)) for row, *place in database.all(_PLACES)}
     sections: dict[str, list[dict[str, Any]]] = {}
     for name, section in SECTIONS.items():
-        rows = _rows(database, section, plan.rows.get(name, ()))
-        sections.setdefault(section.under or name, []).extend(
-            _finish(database, name, row, places, plan) for row in rows
-        )
+        rows = _rows(database, name, section, plan)
+        sections.setdefault(section.under or name, []).extend(_finish(name, row, places) for row in rows)
     entries = (
         "SELECT entry FROM chat_entries WHERE chat = :chat AND number >= :start AND number < :stop ORDER BY number"
     )
@@ -67,71 +106,34 @@ def export_plan(database: Database, plan: Plan) -> dict[str, Any]:
     }
 
 
-def _rows(database: Database, section: Section, keys: tuple[Any, ...]) -> list[dict[str, Any]]:
-    """Return the rows of these keys, in their order."""
-    named, columns = section.key.split(), section.shown.split()
-    select = f"SELECT {', '.join((*named, *columns))} FROM {section.table} WHERE {named[0]} IN (:some)"
-    found: dict[Any, list[dict[str, Any]]] = {}
-    for start in range(0, len(keys), _MAX_IDS):
-        for row in database.all(select, some=[key[0] for key in keys[start : start + _MAX_IDS]]):
-            key, values = row[: len(named)], row[len(named) :]
-            found.setdefault(tuple(key), []).append(dict(zip(columns, values, strict=True)))
+def _rows(database: Database, name: str, section: Section, plan: Plan) -> list[dict[str, Any]]:
+    """Return the rows of a section, in the order of the plan, with what belongs to them."""
+    keys = plan.rows.get(name, ())
+    if not keys:
+        return []
+    key, some = section.key.split(), [*dict.fromkeys(first for first, *_ in keys)]
+    shown = {column: column for column in section.shown.split()} | _MORE.get(name, {})
+    select = f"SELECT {', '.join((*key, *shown.values()))} FROM {section.table} WHERE {key[0]} IN (:some)"
+    found: defaultdict[Key, list[dict[str, Any]]] = defaultdict(list)
+    for row in database.all(select, some=some):
+        found[tuple(row[: len(key)])].append(dict(zip(shown, row[len(key) :], strict=True)))
+    for listed, columns, statement in _LISTS.get(name, ()):
+        belonging: defaultdict[Any, list[Any]] = defaultdict(list)
+        for first, *values in database.all(statement, some=some, author=plan.author):
+            belonging[first].append(dict(zip(columns.split(), values, strict=True)) if columns else values[0])
+        for (first, *_), rows in found.items():
+            for one in rows:
+                one[listed] = belonging[first]
     more = {"about_others": True} if section.is_about_others else {}
-    return [row | more for key in keys for row in found.get(tuple(key), ())]
+    return [row | more for one in keys for row in found.get(tuple(one), ())]
 
 
-def _finish(
-    database: Database, section: str, row: dict[str, Any], places: Mapping[int, Any], plan: Plan
-) -> dict[str, Any]:
-    """Return a row with its place, decoded, and with what belongs to it."""
+def _finish(section: str, row: dict[str, Any], places: dict[int, dict[str, Any]]) -> dict[str, Any]:
+    """Return a row with its place and its values."""
     if "place" in row:
         row["place"] = places.get(row["place"])
-    if section in ("earlier_versions", "quotes_in_versions", "hidden_sentences"):
-        found = database.one("SELECT message_id FROM messages WHERE id = :row", row=row.pop("message"))
-        row["message_id"] = found and found[0]
     for name in _JSON & row.keys():
         row[name] = None if row[name] is None else ANY.loads(row[name])
-    match section:
-        case "messages":
-            select = "SELECT reason, address, at FROM decisions WHERE message = :message ORDER BY agent"
-            row["decisions"] = _all(database, ("reason", "address", "at"), select, message=row.pop("id"))
-        case "quotes_in_versions":
-            row["reply"] = row.pop("before").get("reply_to")
-        case "tasks":
-            row["task"] = ANY.loads(row.pop("body"))
-        case "facts":
-            row["sources"] = _all(database, ("message_id", "text"), _SOURCES, fact=row.pop("id"), author=plan.author)
-        case "proposals":
-            found = database.one("SELECT fact_id FROM facts WHERE id = :fact", fact=row.pop("fact"))
-            row["fact_id"] = found and found[0]
-        case "runs":
-            for table in ("prompts", "records", "tool_runs"):
-                count = database.one(f"SELECT count(*) FROM {table} WHERE run_id = :run_id", run_id=row["run_id"])
-                row[table] = count[0] if count else 0
-        case "files":
-            sha256 = row["sha256"]
-            media = database.all("SELECT unique_id FROM media_files WHERE sha256 = :sha256", sha256=sha256)
-            forms = database.all("SELECT form FROM file_forms WHERE sha256 = :sha256", sha256=sha256)
-            row |= {"file": f"{sha256[:2]}/{sha256}", "unique_ids": [one for (one,) in media]}
-            row["forms"] = [one for (one,) in forms]
-        case "texts_of_files":
-            row["sha256"] = row.pop("source")
+    if section == "quotes_in_versions":
+        row["reply"] = row.pop("before").get("reply_to")
     return row
-
-
-# The sources of a fact, with the text of those that the person wrote.
-_SOURCES = """SELECT s.message_id, CASE WHEN n.author = :author THEN m.text END FROM fact_sources s
-    LEFT JOIN messages m ON m.place = s.place AND m.message_id = s.message_id LEFT JOIN names n ON n.id = m.name
-    WHERE s.fact = :fact ORDER BY s.id"""
-
-
-def _all(database: Database, names: tuple[str, ...], statement: str, **values: Any) -> list[dict[str, Any]]:
-    return [dict(zip(names, row, strict=True)) for row in database.all(statement, **values)]
-
-
-def _place(database: Database, row: int) -> dict[str, Any]:
-    """Return a place with its newest title."""
-    select = """SELECT p.platform, p.place_id, p.thread,
-            (SELECT t.title FROM titles t WHERE t.place = p.id ORDER BY t.id DESC LIMIT 1)
-        FROM places p WHERE p.id = :row"""
-    return _all(database, ("platform", "id", "thread", "title"), select, row=row)[0]

@@ -46,6 +46,7 @@ from tertulia.store.encoding import (
     clean,
     dumps,
 )
+from tertulia.store.file_garbage import files_of
 from tertulia.store.forget.removal import COPIES_OF_TITLES, DERIVED, NOBODY, OWN
 from tertulia.store.identities import find_author, find_place
 from tertulia.store.prompts import layer_contents
@@ -197,6 +198,11 @@ class Planner:
     def _add(self, section: str, *key: int | str) -> None:
         self._rows[section][key] = None
 
+    async def _add_of(self, section: str, statement: str, ids: Iterable[int | str]) -> None:
+        """Add the keys that a statement selects."""
+        async for key in self._of(statement, ids):
+            self._add(section, *key)
+
     async def _read_chat(self) -> None:
         """Plan a whole chat with a name: its place and its exchanges."""
         chat = place_of_chat(self._author_id)
@@ -346,8 +352,7 @@ class Planner:
                     if not forgotten:
                         self._add("runs", row)
         for section in ("prompts", "records", "tool_runs", "calls"):
-            async for row, *_ in self._of(f"SELECT id FROM {section} WHERE run_id IN (:some) ORDER BY id", showing):
-                self._add(section, row)
+            await self._add_of(section, f"SELECT id FROM {section} WHERE run_id IN (:some) ORDER BY id", showing)
         left_out = """SELECT p.id, p.run_id, p.left_out FROM prompts p JOIN runs r ON r.run_id = p.run_id
             WHERE r.place IN (:near) AND p.left_out IS NOT NULL"""
         for row, run_id, reports in await self._all(left_out, near=sorted(self._near)):
@@ -553,12 +558,8 @@ class Planner:
         for unique_id, made_by, text, place, message in await self._all(_DESCRIPTIONS):
             if unique_id in lost or (message not in gone and words.at(place).is_in(text)):
                 self._add("descriptions", unique_id, made_by)
-        async for key in self._of("SELECT unique_id, made_by FROM descriptions WHERE unique_id IN (:some)", lost):
-            self._add("descriptions", *key)
-        async for key in self._of(
-            "SELECT unique_id, made_by FROM description_failures WHERE unique_id IN (:some)", lost
-        ):
-            self._add("media_without_description", *key)
+        for section, table in (("descriptions", "descriptions"), ("media_without_description", "description_failures")):
+            await self._add_of(section, f"SELECT unique_id, made_by FROM {table} WHERE unique_id IN (:some)", lost)
         known = "SELECT unique_id, made_by, place FROM description_positions WHERE unique_id IN (:some)"
         async for unique_id, made_by, place in self._of(known, self._media):
             if place not in left[unique_id]:
@@ -567,32 +568,18 @@ class Planner:
 
     async def _read_files(self, lost: Collection[str]) -> None:
         """Find the files of media that nobody else has, with the forms that only these have."""
-        files: set[str] = set()
-        async for unique_id, sha256 in self._of(
-            "SELECT unique_id, sha256 FROM media_files WHERE unique_id IN (:some)", lost
-        ):
+        known = "SELECT unique_id, sha256 FROM media_files WHERE unique_id IN (:some)"
+        async for unique_id, sha256 in self._of(known, lost):
             self._add("media_files", unique_id)
             if sha256 is None:
                 self._add("media_without_file", unique_id)
-            else:
-                files.add(sha256)
-        new = files
-        while new:
-            uses = "SELECT unique_id, sha256 FROM media_files WHERE sha256 IN (:some)"
-            forms = "SELECT source, sha256 FROM file_forms WHERE sha256 IN (:some) AND source <> sha256"
-            used = {sha256 async for unique_id, sha256 in self._of(uses, new) if unique_id not in lost}
-            used |= {sha256 async for source, sha256 in self._of(forms, new) if source not in files}
-            files -= used
-            made = "SELECT DISTINCT sha256 FROM file_forms WHERE source IN (:some) AND sha256 IS NOT NULL"
-            new = {sha256 async for (sha256,) in self._of(made, new - used)} - files - used
-            files |= new
+        files = await self._reader.run(partial(files_of, media=lost))
         for sha256 in sorted(files):
             self._add("files", sha256)
-        async for key in self._of("SELECT source, form FROM file_forms WHERE source IN (:some) AND text <> ''", files):
-            self._add("texts_of_files", *key)
+        texts = "SELECT source, form FROM file_forms WHERE source IN (:some) AND text <> ''"
+        await self._add_of("texts_of_files", texts, files)
         handles = "SELECT account, name FROM handles WHERE sha256 IN (:some) AND unwanted = 0"
-        async for key in self._of(handles, files):
-            self._add("files_at_services", *key)
+        await self._add_of("files_at_services", handles, files)
 
     async def _read_rest(self) -> None:
         """Find the rows that belong to the person, and those of their direct chats that nothing else found."""

@@ -289,7 +289,7 @@ _BY_NAME = "name IN (SELECT id FROM names WHERE author = :author)"
 _BLOCKED = """author = :author AND NOT EXISTS (
     SELECT 1 FROM forgets f JOIN authors a ON a.platform = f.platform AND a.author_id = f.author_id
     WHERE a.id = blocked_authors.author AND f.at = blocked_authors.at)"""
-_FACT = "place id fact_id key text scope confidence learned_at valid_from valid_until superseded_by imported_from"
+_FACT = "place fact_id key text scope confidence learned_at valid_from valid_until superseded_by imported_from"
 _EPISODE = "place episode_id began_at ended_at"
 _CALL = "place purpose run_id model answered_by begun_at ended_at status why input output money"
 COPIES_OF_TITLES: Mapping[str, tuple[str, str, JsonType[Any]]] = {
@@ -302,7 +302,7 @@ COPIES_OF_TITLES: Mapping[str, tuple[str, str, JsonType[Any]]] = {
 DERIVED = {
     "updates": Section(remove=_run("UPDATE updates SET raw = NULL WHERE id IN (:rows)")),
     "events": Section("place_events"),
-    "tasks": Section("tasks", "place status body", _cancel_tasks, 50),
+    "tasks": Section("tasks", "place status", _cancel_tasks, 50),
     "answers": Section("messages", f"place {_CONTENT}", _empty_answers, 10),
     "turns": Section(remove=_remove_turns),
     "replies": Section("outbox", "place outgoing_id kind status made_at sent_at reply", _empty_replies),
@@ -311,7 +311,7 @@ DERIVED = {
         "facts", "place fact_id learned_at", _remove_facts, 10, under="facts", is_about_others=True
     ),
     "facts": Section("facts", _FACT, _remove_facts, 10),
-    "proposals": Section("proposals", "run_id until fact", _SHOWN),
+    "proposals": Section("proposals", "run_id until", _SHOWN),
     "sources": Section(remove=_remove_sources, at_once=10),
     "summaries_of_others": Section("summaries", "place made_at", under="summaries", is_about_others=True),
     "summaries": Section("summaries", "place text made_at"),
@@ -337,26 +337,24 @@ OWN = {
     ),
     "description_positions": Section("description_positions", key="unique_id made_by place"),
     "media_without_file": Section("media_files", "unique_id failure failures at", _SHOWN, key="unique_id"),
-    "texts_of_files": Section("file_forms", "source form text", _SHOWN, key="source form"),
+    "texts_of_files": Section("file_forms", "form text", _SHOWN, key="source form"),
     "files_at_services": Section("handles", "sha256 account name uri at expires_at", _SHOWN, key="account name"),
     "files": Section(
         "files", "sha256 mime size width height seconds pages at used_at", _remove_files, 50, key="sha256"
     ),
     "media_files": Section("media_files", key="unique_id"),
-    "quotes_in_versions": Section(
-        "message_changes", "place message before", _reduce_quotes_in_versions, under="quotes"
-    ),
+    "quotes_in_versions": Section("message_changes", "place before", _reduce_quotes_in_versions, under="quotes"),
     "quotes": Section("messages", "place message_id reply", _reduce_quotes),
     "forwards": Section("messages", "place message_id forwarded_from parts", _empty_forwards, 25),
-    "earlier_versions": Section("message_changes", "place message kind at before", _SHOWN),
+    "earlier_versions": Section("message_changes", "place kind at before", _SHOWN),
     "hidden_sentences": Section(
         "hidden_sentences",
-        "message text",
+        "text",
         _SHOWN,
         key="message",
         by=f"message IN (SELECT id FROM messages WHERE {_BY_NAME})",
     ),
-    "messages": Section("messages", f"id place {_CONTENT}", _empty_own, 10, by=_BY_NAME),
+    "messages": Section("messages", f"place {_CONTENT}", _empty_own, 10, by=_BY_NAME),
     "fact_exclusions": Section("fact_exclusions", "digest", key="about digest", by="about = :author"),
     "cap_notices": Section("cap_notices", "place day", key="day place author", by="author = :author"),
     "usage": Section("usage", "day place model calls input cached output thought money", _detach_usage, by=_THEIRS),

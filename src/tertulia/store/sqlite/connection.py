@@ -197,11 +197,6 @@ def connect(path: str, *, durable: bool = True) -> Database:
     return database
 
 
-def connect_read_only(path: str) -> Database:
-    """Connect for reading only; a read sees all earlier commits."""
-    return _connect(path, "query_only = ON")
-
-
 def connect_beside(path: str) -> Database:
     """Connect to an existing file that another process may have open; wait for its writes."""
     pragmas = ("foreign_keys = ON", "secure_delete = ON", "synchronous = FULL")

@@ -4,8 +4,9 @@ import {
   useApi, useSignal, when, ask,
 } from "../core.js";
 import {
-  Act, Card, Chip, Copy, Empty, Heading, Json, LayerBar, Loaded, MediaView, Money, Tabs, layerName, messageLink, shown as valueOf, totalOf,
+  Act, Card, Checks, Chip, Copy, Empty, Heading, Json, LayerBar, Loaded, MediaView, Money, Tabs, layerName, messageLink, shown as valueOf, totalOf,
 } from "../parts.js";
+import { Replay } from "./replay.js";
 import { Timeline } from "./timeline.js";
 
 export function RunPage({ run: id }) {
@@ -14,7 +15,7 @@ export function RunPage({ run: id }) {
 }
 
 const FORMS = ["compact", "timeline", "events"];
-export const TABS = ["text", "wire", "response", "checks"];
+export const TABS = ["text", "wire", "response", "checks", "replay"];
 
 function RunView({ shown, reload }) {
   const { query } = useSignal(address);
@@ -30,7 +31,7 @@ function RunView({ shown, reload }) {
       <${Heading} title=${message ? message.text || t("message.media") : t("message.gone")} note=${sentence(shown, status)}
         side=${html`
           <${Chip} kind=${{ done: "ok", failed: "bad", open: "accent" }[status]}>${t(`run.${status}`)}<//>
-          ${status === "failed" && html`<${Act} label=${t("run.retry")} path=${`/runs/${encodeURIComponent(run.id)}/retry`} after=${reload} question=${t("run.retry_question")} />`}
+          ${status === "failed" && html`<${Act} label=${t("run.retry")} order=${{ kind: "retry run", subject: run.id }} after=${reload} question=${t("run.retry_question")} />`}
           ${step && html`<${Copies} run=${run} step=${step} />`}`} />
       <${Card} title=${t(status === "failed" ? "run.to_notice" : "run.from_to")} kind="line-card"
         side=${html`<${Tabs} name="form" initial="compact" current=${form} label=${t("run.form")} of=${FORMS.map((name) => [name, t(`run.${name}`)])} />
@@ -97,7 +98,7 @@ function Requests({ shown, step, at, query }) {
       <div class="three">
         <${LayerList} layers=${layers} chosen=${chosen} step=${step} shown=${shown} />
         <div class="text-pane" id="text-pane" tabindex="0" role="region" aria-label=${t(`tab.${tab}`)}>
-          ${tab === "text" ? html`<${LayerText} layers=${layers} chosen=${chosen} step=${step} />` : html`<${Wire} shown=${shown} step=${step} tab=${tab} />`}
+          ${tab === "text" ? html`<${LayerText} layers=${layers} chosen=${chosen} step=${step} />` : tab === "replay" ? html`<${Replay} key=${step.step} run=${shown.row.run} step=${step} />` : html`<${Wire} shown=${shown} step=${step} tab=${tab} />`}
         </div>
         <${Beside} step=${step} shown=${shown} />
       </div>
@@ -155,7 +156,7 @@ function LayerText({ layers, chosen }) {
 }
 
 /** The parts of a turn as text. */
-const Parts = ({ parts }) => parts.map((part, at) => {
+export const Parts = ({ parts }) => parts.map((part, at) => {
   switch (part.kind) {
     case "text": return html`<pre key=${at} class="said" dir="auto">${part.text}</pre>`;
     case "thought": return html`<pre key=${at} class="said muted" dir="auto"><i>${t("part.thought")} </i>${part.text}</pre>`;
@@ -189,9 +190,6 @@ function indented(text) {
   }
 }
 
-const Checks = ({ checks }) => html`
-  <ul class="checks">${checks.map((check, at) => html`<li key=${at} class=${check.ok ? "ok" : "bad"}><b>${check.ok ? "✓" : "✗"}</b><span class="hidden">${t(check.ok ? "check.ok" : "check.bad")}: </span>${check.what}</li>`)}</ul>`;
-
 function Beside({ step, shown }) {
   const found = useApi(`/runs/${encodeURIComponent(shown.row.run.id)}/steps/${step.step}/requests`);
   const checks = found.data?.flatMap((one) => one.checks) || [];
@@ -221,13 +219,13 @@ function Cost({ calls }) {
     const { price } = call;
     const at5 = (tokens, each) => (price ? money((tokens * each) / 1e6, 5) : "?");
     return html`
-      <dl class="figures" key=${at}>
-        ${calls.length > 1 && html`<p class="note">${t("span.try", { n: call.attempt || at + 1 })}${call.error ? `: ${call.error}` : ""}</p>`}
+      ${calls.length > 1 && html`<p class="note">${t("span.try", { n: call.attempt || at + 1 })}${call.error ? `: ${call.error}` : ""}</p>`}
+      <dl class="figures">
         <div><dt>${t("new")}</dt><dd>${number(input - cached)}</dd><dd>${at5(input - cached, price?.input)}</dd></div>
         <div><dt>${t("cached")}</dt><dd>${number(cached)}</dd><dd>${at5(cached, price?.cached ?? price?.input)}</dd></div>
         <div><dt>${t("run.written")}</dt><dd>${number(output + thought)}</dd><dd>${at5(output + thought, price?.output)}</dd></div>
         ${without > (call.money || 0) && html`<div><dt>${t("run.without")}</dt><dd /><dd>${money(without, 5)}</dd></div>`}
-        ${!price && html`<p class="note">${t("price.unknown")}</p>`}
-      </dl>`;
+      </dl>
+      ${!price && html`<p class="note">${t("price.unknown")}</p>`}`;
   });
 }

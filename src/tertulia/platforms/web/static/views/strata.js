@@ -113,7 +113,7 @@ function Difference({ shown }) {
 const SHOWN = 160; // characters around what changed
 const MOST = 200_000; // characters that are compared word by word
 
-function Words({ layer }) {
+export function Words({ layer }) {
   if (layer.before === layer.after) return html`<p class="muted">${t("difference.equal")}</p>`;
   const [before, after] = [layer.before.slice(0, MOST), layer.after.slice(0, MOST)];
   const pieces = diffArrays(wordsOf(before), wordsOf(after), { timeout: 3000 });

@@ -1,0 +1,373 @@
+"""Replayer: past runs on a changed bot, past requests to another model, in another profile, or checked.
+
+It uses the parts of an engine: the context is gathered, laid out, and run by the same code, over a view of the past.
+There is no platform to send by, tools are answered from the journal, and nothing is stored but what it has spent.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+
+from msgspec.structs import replace
+
+from tertulia.context.gather import ContextOptions
+from tertulia.context.media_budget import request_limits
+from tertulia.context.values import Persona
+from tertulia.engine.batches import Batch
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.context_media import ContextMedia
+from tertulia.engine.describers import Makers
+from tertulia.engine.description_worker import DescriptionWorker
+from tertulia.engine.identity import Identity
+from tertulia.engine.limits import CurrentLimits, StoredCall
+from tertulia.engine.media_descriptions import MediaDescriber
+from tertulia.engine.places import DelimiterCache
+from tertulia.engine.prompt_builder import PromptBuilder
+from tertulia.engine.rebuilt_request import rebuild_request
+from tertulia.engine.replay.past import PastDescriptions, ReadMedia
+from tertulia.engine.replay.past_runs import MOST_CALLS, PastRun, past_run
+from tertulia.engine.replay.recorded_tools import RecordedTools
+from tertulia.engine.replay.rendering import RenderedModel, as_rendered, encode_for
+from tertulia.engine.replay.values import (
+    Answered,
+    ChangedBot,
+    Rendered,
+    ReplayedRun,
+    RequestCheck,
+    SentAgain,
+    spent_by,
+)
+from tertulia.engine.spend_caps import MeteredEmbedder, SpendTracker
+from tertulia.engine.store_protocols import PlaceSnapshot, StoreProtocol
+from tertulia.engine.task_worker import TaskHandler, block_kinds, block_lines
+from tertulia.errors import InvalidValue, MediaUnavailable, PromptRemoved, SpendCapReached, TertuliaError, reason_of
+from tertulia.media.addresses import AddressFetcher, Fetched
+from tertulia.media.attachments import Attachments
+from tertulia.media.decoding import Decoder
+from tertulia.media.fetcher import MediaFetcher
+from tertulia.memory.embeddings import Embedder, RemoteEmbedder, find_embedder
+from tertulia.messages import Author, Place
+from tertulia.models.base import Model, UploadsFiles
+from tertulia.models.calls import Call, priced
+from tertulia.platform import Delivery, Inbox, Platform
+from tertulia.profiles import Profile, profile_of
+from tertulia.prompt.escape import markup
+from tertulia.run.journal import FallbackStep, Journal, Run, SentPrompt, ToolRun
+from tertulia.run.loop import RunLoop, append_turns
+from tertulia.run.model_calls import ModelCalls, Sleep
+from tertulia.run.outcome import ParsedTexts, run_outcome
+from tertulia.turns import Prompt, Record, Settings
+
+log = logging.getLogger(__name__)
+
+CAPPED = "nothing more is replayed today: a spend cap is reached"
+
+
+class _NoPlatform(Platform):
+    """Our account where a run was; it neither sends nor fetches."""
+
+    def __init__(self, place: Place, me: Author) -> None:
+        self.name = place.platform
+        self.me = me
+
+    async def run(self, inbox: Inbox) -> None:
+        """Apply nothing."""
+
+    async def send(self, delivery: Delivery) -> str:
+        raise InvalidValue("a replay sends nothing")
+
+
+class _NoAddresses(AddressFetcher):
+    async def fetch(self, url: str, *, limit: int) -> Fetched:
+        raise MediaUnavailable("a replay fetches nothing", for_now=True)
+
+
+class _CountedJournal:
+    """Counts the calls of a run for its place, outside of its journal; raises `SpendCapReached` before a next step."""
+
+    def __init__(self, spending: SpendTracker, past: PastRun) -> None:
+        self.calls: list[Call] = []
+        self._spending = spending
+        self._past = past
+
+    async def ask(
+        self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: FallbackStep | None = None
+    ) -> None:
+        await require_budget(self._spending, run.place)
+
+    async def add_record(self, run: Run, step: int, record: Record, *, call: Call | None = None) -> None:
+        if call:
+            await self.add_call(run, call)
+
+    async def add_call(self, run: Run, call: Call) -> None:
+        self.calls.append(call)
+        await self._spending.count(_replayed(call), self._past.charged, None)
+
+    async def begin_tool(self, run: Run, tool: ToolRun) -> None:
+        """Store nothing."""
+
+    async def end_tool(self, run: Run, tool: ToolRun) -> None:
+        """Store nothing."""
+
+
+def _replayed(call: Call) -> Call:
+    """Return a call as it is counted: it belongs to no run."""
+    return replace(call, purpose="replay", run=None, step=None)
+
+
+async def require_budget(spending: SpendTracker, place: Place) -> None:
+    """Raise `SpendCapReached` where a cap of a place, or on everything, is reached; nobody in particular asks."""
+    if await spending.is_reached(place, None):
+        raise SpendCapReached(CAPPED)
+
+
+class Replayer:
+    """Replays runs of a store. *spending* counts what it asks, and holds it to the caps."""
+
+    def __init__(
+        self,
+        store: StoreProtocol,
+        spending: SpendTracker,
+        *,
+        persona: Persona,
+        context: ContextOptions,
+        behavior: Behavior,
+        limits: CurrentLimits,
+        zone: str,
+        handlers: Mapping[str, TaskHandler] | None = None,
+        sleep: Sleep,
+    ) -> None:
+        self._store = store
+        self._spending = spending
+        self.persona = persona  # that the bot has now
+        self._context = context
+        self._behavior = behavior
+        self._limits = limits
+        self._zone = zone
+        self._handlers = handlers or {}
+        self._kinds = block_kinds(self._handlers, behavior)
+        self._sleep = sleep
+        self._media = ReadMedia(store.media)
+        self._decoder = Decoder()
+        self._attachments = Attachments(self._media, self._decoder, now=spending.now)
+        self._asked: dict[str, Model] = {}  # by their accounts, where files may be uploaded
+
+    async def aclose(self) -> None:
+        """Delete what was uploaded, and end the processes that decode."""
+        await self._attachments.close()
+        for handle in self._media.uploaded:
+            if isinstance(model := self._asked.get(handle.account), UploadsFiles):
+                with suppress(TertuliaError):
+                    await model.delete_file(handle.name)
+        await self._decoder.close()
+
+    async def past(self, run_id: str) -> PastRun:
+        """Return a run of the store; raise `InvalidValue` where it cannot be replayed."""
+        return await past_run(self._store, run_id, embedders=self._embedders)
+
+    async def checks(self, run_id: str) -> tuple[RequestCheck, ...]:
+        """Rebuild the requests of a run; say of each whether it is as it was sent, byte for byte."""
+        try:
+            steps = {sent.step: sent for sent in await self._store.prompts.sent_by(run_id)}
+        except PromptRemoved as error:
+            return (RequestCheck(run=run_id, step=0, attempt=1, is_same=False, why=str(error)),)
+        calls = await self._store.usage.calls(run=run_id, most=MOST_CALLS)
+        return tuple([await self._check(run_id, steps, one) for one in calls if one.call.step in steps])
+
+    async def _check(self, run_id: str, steps: Mapping[int, SentPrompt], stored: StoredCall) -> RequestCheck:
+        step = stored.call.step or 0
+        rebuilt = await rebuild_request(self._store, steps[step], stored)
+        return RequestCheck(
+            run=run_id, step=step, attempt=stored.call.attempt, is_same=rebuilt.is_same, why=rebuilt.why
+        )
+
+    async def replay_runs(self, run_ids: Iterable[str], bot: ChangedBot) -> AsyncGenerator[ReplayedRun, None]:
+        """Yield each run as it was, and as it would be; of one that cannot be replayed, why."""
+        for run_id in run_ids:
+            try:
+                past = await self.past(run_id)
+            except (InvalidValue, PromptRemoved) as error:
+                found = await self._store.inspection.runs(ids=[run_id], most=1)
+                for one in found:
+                    run, why = one.run, Answered(error=str(error))
+                    yield ReplayedRun(run=run.id, place=run.place, at=run.began_at, asked=(), before=why, after=why)
+                continue
+            yield await self.replay(past, bot)
+
+    async def replay(self, past: PastRun, bot: ChangedBot) -> ReplayedRun:
+        """Return a run as it was, and as it would be; raise `SpendCapReached` where it may not be asked."""
+        await require_budget(self._spending, past.run.place)
+        self._note(bot.models)
+        prompt = await self.prompt(past, bot)
+        profile = bot.profile.name if bot.profile else past.run.profile
+        journal, tools = _CountedJournal(self._spending, past), RecordedTools(prompt.tools, past.journal.tools)
+        texts = ParsedTexts(self._kinds)
+
+        async def correction(response: object) -> str | None:
+            return texts.correction(response)  # type: ignore[arg-type]
+
+        loop = RunLoop(
+            Journal(run=replace(past.run, status="open", model=bot.models[0].name, seconds=0.0), prompt=prompt),
+            store=journal,
+            models=bot.models,
+            toolbox=tools,
+            now=self._spending.now,
+            calls=ModelCalls(timeout=self._limits.value.call_timeout, sleep=self._sleep, now=self._spending.now),
+            correction=correction,
+            attachments=self._attachments_of(past),
+            prices=self._behavior.prices,
+        )
+        after = Answered(model=bot.models[0].name, profile=profile)
+        try:
+            answer = await loop.run_to_end()
+        except SpendCapReached:
+            raise
+        except TertuliaError as error:
+            after = replace(after, error=reason_of(error))
+        else:
+            found = run_outcome(
+                answer.turns,
+                past.run,
+                past.target,
+                now=past.run.began_at,
+                delimiter=past.delimiter,
+                texts=texts,
+                markers=loop.markers(),
+            )
+            after = replace(
+                after,
+                texts=tuple(reply.text for reply in found.replies),
+                tasks=tuple(task.kind for task in found.tasks),
+                model=answer.run.model or after.model,
+            )
+        after = replace(after, tools=tuple(tools.used), spent=spent_by(journal.calls))
+        run = past.run
+        return ReplayedRun(
+            run=run.id, place=run.place, at=run.began_at, asked=past.asked, before=past.before, after=after
+        )
+
+    async def send(self, run_id: str, step: int, model: Model, *, profile: Profile | None = None) -> SentAgain:
+        """Send a past request to a model, and return its response; tools that it calls are not run."""
+        past = await self.past(run_id)
+        await require_budget(self._spending, past.run.place)
+        prompt, check = await self.prompt_of_step(past, step, profile, [model]), await self._check_step(run_id, step)
+        self._note([model])
+        sent = await self._attachments_of(past).attach(prompt, model)
+        ended: list[Call] = []
+
+        async def count(call: Call) -> None:
+            ended.append(priced(_replayed(call), self._behavior.prices))
+            await self._spending.count(ended[-1], past.charged, None)
+
+        calls = ModelCalls(
+            retries=0, timeout=self._limits.value.call_timeout, sleep=self._sleep, now=self._spending.now
+        )
+        response = await calls.respond(model, sent, ended=count)
+        finish = " ".join(filter(None, (response.finish.outcome, response.finish.reason)))
+        return SentAgain(check=check, model=model.name, turn=response.turn, finish=finish, call=ended[-1])
+
+    async def render(
+        self, run_id: str, step: int, model: Model | str | None = None, *, profile: Profile | None = None
+    ) -> Rendered:
+        """Return a past request as it would be in another profile, or for another model; the one of then by default."""
+        past = await self.past(run_id)
+        target = as_rendered(model) if model else await self._model_of(run_id, step)
+        prompt = await self.prompt_of_step(past, step, profile, [target])
+        sent = await self._attachments_of(past).attach(prompt, target)
+        name = profile.name if profile else past.run.profile
+        return encode_for(prompt, sent, target, profile=name, prices=self._behavior.prices)
+
+    async def _model_of(self, run_id: str, step: int) -> RenderedModel:
+        """Return the model that a step asked last, with its service as it was then."""
+        calls = [one.call for one in await self._store.usage.calls(run=run_id, most=MOST_CALLS)]
+        asked = [one for one in calls if one.step == step and one.request and one.request.wire]
+        if not asked or not (request := asked[-1].request) or not request.wire:
+            raise InvalidValue(f"step {step} of run {run_id} sent nothing over a wire; say for which model")
+        return RenderedModel(asked[-1].model, wire=request.wire, vendor=request.vendor)
+
+    async def _check_step(self, run_id: str, step: int) -> RequestCheck:
+        checks = [one for one in await self.checks(run_id) if one.step == step]
+        if not checks:
+            raise InvalidValue(f"run {run_id} sent no request in step {step}")
+        return checks[-1]
+
+    async def prompt_of_step(
+        self, past: PastRun, step: int, profile: Profile | None, models: Sequence[Model]
+    ) -> Prompt:
+        """Return the prompt of a step; in another profile the first one is built anew, and the run follows it."""
+        sent = await self._store.prompts.sent(past.run.id, step)
+        if sent is None:
+            raise InvalidValue(f"run {past.run.id} sent no request in step {step}")
+        if profile is None:
+            return replace(sent.prompt, cached=None)
+        prompt = await self.prompt(past, ChangedBot(models=tuple(models), profile=profile))
+        earlier = replace(
+            past.journal,
+            records=tuple(one for one in past.journal.records if one[0] < step),
+            tools=tuple(one for one in past.journal.tools if one.step < step),
+        )
+        return append_turns(prompt, *earlier.turns) if step else prompt
+
+    async def prompt(self, past: PastRun, bot: ChangedBot) -> Prompt:
+        """Return the first prompt of a run: as it was sent, or built anew of what was known then."""
+        if past.sent and bot.persona is None and bot.profile is None:
+            return replace(past.sent.prompt, cached=None)
+        profile = bot.profile or profile_of(past.run.profile or "layered", self._context)
+        persona = bot.persona or self.persona
+        builder = self._builder(past, persona, profile)
+        batch = Batch(
+            messages=past.taken,
+            target=past.target,
+            snapshot=PlaceSnapshot(waiting=(), count=past.run.horizon, changes=0, beginning=past.beginning),
+        )
+        gathered = await builder.gather_context(batch, bot.models)
+        context = await gathered.latest(past.run.began_at)
+        sent = past.sent.prompt if past.sent else None
+        return builder.build(context, sent.tools if sent else (), sent.settings if sent else Settings())
+
+    def _builder(self, past: PastRun, persona: Persona, profile: Profile) -> PromptBuilder:
+        def at() -> datetime:
+            return past.run.began_at
+
+        async def delimiter(_: Place) -> str:
+            return past.delimiter
+
+        me, makers = past.me, Makers()
+        platform = _NoPlatform(past.run.place, me)
+        known = past.descriptions or PastDescriptions(self._store.descriptions, past.run.horizon)
+        fetcher = MediaFetcher(
+            self._media, {platform.name: platform}, addresses=_NoAddresses(), decoder=self._decoder, now=at
+        )
+        worker = DescriptionWorker(known, makers, limits=self._limits, now=at)
+        return PromptBuilder(
+            past.log,
+            past.knowledge,
+            DelimiterCache(delimiter),
+            Identity(replace(persona, name=persona.name or me.persona or me.name), {platform.name: platform}),
+            MediaDescriber(known, makers, worker),
+            ContextMedia(fetcher),
+            profile=profile,
+            options=self._context,
+            zone=self._zone,
+            now=at,
+            task_blocks=block_lines(self._handlers, self._kinds, self._behavior),
+        )
+
+    def _attachments_of(self, past: PastRun) -> Attachments:
+        return self._attachments.for_run(
+            partial(markup, delimiter=past.delimiter), limits=request_limits(self._context.budget)
+        )
+
+    def _note(self, models: Sequence[Model]) -> None:
+        self._spending.require_prices(models)
+        self._asked |= {model.account: model for model in models if isinstance(model, UploadsFiles)}
+
+    def _embedders(self, name: str) -> Embedder | None:
+        embedder = find_embedder(name)
+        return (
+            MeteredEmbedder(embedder, lambda: self._spending.counted("replay", name))
+            if isinstance(embedder, RemoteEmbedder)
+            else embedder
+        )

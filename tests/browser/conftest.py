@@ -1,0 +1,36 @@
+"""What the walks share: a browser, and the page of a kitchen whose bot runs. `make browser` runs them."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, async_playwright
+
+pytest.register_assert_rewrite("browser.visits")
+
+from browser.kitchen import a_kitchen  # noqa: E402 (what it asserts is told)
+from browser.visits import Shown, shown_page  # noqa: E402
+
+CHROMIUM = "/usr/bin/chromium"  # Debian's
+END = datetime(2026, 11, 19, 18, tzinfo=UTC)  # of the days that are told, for the bot and in the browser
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:  # the browser and the kitchen live in one event loop, and so do all walks
+        if "browser" in item.path.parts:
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    async with async_playwright() as playwright:
+        # Without its own sandbox, which needs more rights than a container has: it opens our pages alone.
+        yield await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def kitchen(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shown]:
+    path = tmp_path_factory.mktemp("kitchen") / "kitchen.db"
+    async with a_kitchen(path, end=END) as told, shown_page(browser, told, path) as shown:
+        yield shown
