@@ -14,11 +14,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from tertulia.engine.background import log_text
-<<<<<<< HEAD
 from tertulia.errors import CallerMustAct, TertuliaError
-=======
-from tertulia.errors import InvalidValue, OperatorMustAct, PromptRemoved, StoreTrouble
->>>>>>> main
 from tertulia.jsonio import dumps
 from tertulia.platforms.web.endpoints import JSON, Asked, Endpoint
 from tertulia.platforms.web.guard import READS, WITH_MICROPHONE, Guard
@@ -99,11 +95,7 @@ def _answering(endpoints: Mapping[str, Endpoint], visitors: Visitors) -> Callabl
             return await _respond(endpoint, access, request, is_allowed=is_allowed)
         except Refused as error:
             return refuse(error.refusal)
-<<<<<<< HEAD
         except CallerMustAct as error:
-=======
-        except (InvalidValue, PromptRemoved) as error:
->>>>>>> main
             return refuse(Refusal(status=404 if endpoint.method == "GET" else 409, why=str(error)))
         except TertuliaError as error:  # the store, the model or the operator must be waited for
             return refuse(Refusal(status=503, why=str(error)))
