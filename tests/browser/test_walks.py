@@ -6,7 +6,7 @@ from typing import Any
 
 from playwright.async_api import Locator, expect
 
-from browser.kitchen import KITCHEN, PERSONA
+from browser.kitchen import KITCHEN, PERSONA, Told
 from browser.visits import Shown, visit
 from tertulia.inspector.places import place_key
 
@@ -14,16 +14,16 @@ PLACE = place_key(KITCHEN)
 QUESTION = "Гряже, о котрій зустріч біля пекарні?"
 
 
-def sent_to_the_service(shown: Shown, text: str) -> Any:
+def sent_to_the_service(told: Told, text: str) -> Any:
     """The request with a question as the simulator received it, without what the page does not show."""
-    bodies = [request.body for request in shown.told.sim.requests]
+    bodies = [request.body for request in told.sim.requests]
     (body,) = (one for one in bodies if text in json.dumps(one["contents"][-1], ensure_ascii=False))
     words = re.sub(r'"thoughtSignature": "[^"]*"', '"thoughtSignature": "•••"', json.dumps(body, ensure_ascii=False))
     (mark,) = set(re.findall(r"\[#(\w+)\]", words))
     return json.loads(words.replace(mark, "•••"))
 
 
-async def test_from_an_answer_one_comes_to_its_request_as_it_went_over_the_wire(kitchen: Shown) -> None:
+async def test_from_an_answer_one_comes_to_its_request_as_it_went_over_the_wire(kitchen: Shown, told: Told) -> None:
     async with visit(kitchen, f"/p/{PLACE}", permissions=["clipboard-read", "clipboard-write"]) as visited:
         page = visited.page
         answer = page.locator("article.message", has_text="О 19:30: Мая перенесла з 19:00.")
@@ -41,7 +41,7 @@ async def test_from_an_answer_one_comes_to_its_request_as_it_went_over_the_wire(
         await expect(page.get_by_role("button", name="Copied")).to_be_visible()
         copied = json.loads(await page.evaluate("navigator.clipboard.readText()"))
 
-    assert copied == sent_to_the_service(kitchen, QUESTION)
+    assert copied == sent_to_the_service(told, QUESTION)
 
 
 async def test_a_prefix_that_was_broken_on_purpose_is_named_where_it_broke_and_its_change_is_shown(
