@@ -38,3 +38,9 @@ async def kitchen(browser: Browser, told: Told, tmp_path_factory: pytest.TempPat
     path = tmp_path_factory.mktemp("page") / "kitchen.db"  # of its tokens
     async with shown_page(browser, told.store, path, engine=told.engine, now=told.clock.now) as shown:
         yield shown
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties:
+            terminalreporter.write_line(f"{name}: {value}")

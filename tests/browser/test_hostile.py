@@ -33,8 +33,9 @@ MARKUP = (
 )
 MARKDOWN = (
     "[click](javascript:alert(1)) ![pixel](http://evil.example/p.png) <javascript:alert(1)>",
-    "[data](data:text/html,<script>alert(1)</script>) ![x](x\" onerror=\"alert(1))",
-    "```html\n</pre><script>alert(1)</script>\n```\n\n| <b>a</b> | b |\n|---|---|\n| <img src=x onerror=alert(1)> | c |",
+    '[data](data:text/html,<script>alert(1)</script>) ![x](x" onerror="alert(1))',
+    "```html\n</pre><script>alert(1)</script>\n```",
+    "| <b>a</b> | b |\n|---|---|\n| <img src=x onerror=alert(1)> | c |",
 )
 # JSON in the shape of an element of the page's own library
 ELEMENT = {"type": "img", "props": {"src": "x", "onerror": "alert(1)"}, "key": None, "ref": None, "__v": 1}
@@ -44,7 +45,7 @@ AGENT = f"Gryag {MARKUP[2]}"
 FOREIGN = """[...document.documentElement.querySelectorAll("*")].filter((one) =>
   ["IFRAME", "OBJECT", "EMBED", "BASE", "FORM", "STYLE", "SCRIPT", "META", "LINK"].includes(one.tagName)
     && !(one.closest("head") && (one.src || one.href || one.name || one.getAttribute("charset")))
-  || [...one.attributes].some((attribute) => attribute.name.startsWith("on") || /^\\s*(javascript|data):/i.test(attribute.value))
+  || [...one.attributes].some(({name, value}) => name.startsWith("on") || /^\\s*(javascript|data):/i.test(value))
   || one.matches("img:not([src*='/api/files/'])")).map((one) => one.outerHTML.slice(0, 200))"""
 
 
@@ -75,7 +76,13 @@ async def hostile(browser: Browser, tmp_path_factory: Any) -> AsyncIterator[Show
         async with engine:
             for number, text in enumerate(answers):
                 files = [
-                    Media(media_kind=kind, unique_id=f"{kind}{number}", file_id=kind, mime=mime, label=f"{text[:40]}.{end}")
+                    Media(
+                        media_kind=kind,
+                        unique_id=f"{kind}{number}",
+                        file_id=kind,
+                        mime=mime,
+                        label=f"{text[:40]}.{end}",
+                    )
                     for kind, mime, end in (("document", "text/html", "html"), ("photo", "image/svg+xml", "svg"))
                 ]
                 before = Quote(message_id=f"{number - 1}<b>/#", author=MALLORY, parts=(Text(text=text),))
@@ -90,7 +97,9 @@ async def hostile(browser: Browser, tmp_path_factory: Any) -> AsyncIterator[Show
                 await engine.receive(said)
                 await engine.settled()
             platform.fail_after.append(TimeoutError(MARKUP[0]))
-            await engine.receive(Message(id="last", place=PLACE, author=MALLORY, sent_at=END, parts=(Text(text="gryag"),)))
+            await engine.receive(
+                Message(id="last", place=PLACE, author=MALLORY, sent_at=END, parts=(Text(text="gryag"),))
+            )
             await engine.settled()
             async with shown_page(browser, store, path, engine=engine, agent=AGENT) as shown:
                 yield shown
