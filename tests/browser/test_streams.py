@@ -104,10 +104,10 @@ async def test_of_50_000_messages_the_newest_are_there_at_once_and_few_rows_ever
             shown_rows: list[int] = []
             waits: list[float] = []
             while await rows.filter(has_text=f"Message {MANY - 600}").count() == 0:
-                first = await rows.first.text_content() or ""
+                oldest = await rows.first.text_content() or ""
                 began = time.perf_counter()
                 await page.get_by_role("button", name="Earlier messages").click()
-                await expect(rows.first).not_to_have_text(first)
+                await expect(rows.first).not_to_have_text(oldest)
                 waits.append(time.perf_counter() - began)
                 shown_rows.append(await rows.count())
 
