@@ -144,9 +144,9 @@ coverage: $(BIN)/.ready  ## run the tests and show what they do not reach
 	$(BIN)/coverage report --skip-covered --show-missing
 
 lock: $(BIN)/.ready  ## pin the dependencies again, with hashes
-	$(BIN)/uv pip compile pyproject.toml --extra genai --extra media --extra openai --extra postgres --extra search --extra sim --extra web --extra webhook --group dev --universal \
+	$(BIN)/uv pip compile pyproject.toml --extra genai --extra media --extra openai --extra postgres --extra search --extra sim --extra traces --extra web --extra webhook --group dev --universal \
 	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -q -o requirements/dev.txt
-	$(BIN)/uv pip compile pyproject.toml --extra genai --extra media --extra openai --extra postgres --extra search --extra sim --extra web --extra webhook --group dev --group bench --universal \
+	$(BIN)/uv pip compile pyproject.toml --extra genai --extra media --extra openai --extra postgres --extra search --extra sim --extra traces --extra web --extra webhook --group dev --group bench --universal \
 	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -q -c requirements/dev.txt -o requirements/bench.txt
 	$(BIN)/uv pip compile --group docs --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header --upgrade -q -c requirements/dev.txt -o requirements/docs.txt

@@ -40,7 +40,7 @@ def test_the_settings_that_the_page_explains_are_in_the_unit() -> None:
 
 
 def test_the_caps_of_the_page_are_keys() -> None:
-    [text] = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
+    text = "".join(re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL))
 
     limits = read_config(text, {}).config.limits
 

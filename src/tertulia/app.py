@@ -33,8 +33,9 @@ from tertulia.engine.limits import CurrentLimits
 from tertulia.engine.memory import Memory
 from tertulia.engine.owner_settings import in_force
 from tertulia.engine.replay.replayer import Replayer
+from tertulia.engine.rooms import PLATFORM
 from tertulia.engine.spend_caps import SpendTracker
-from tertulia.errors import InvalidValue, KeyRefused, ModelUnknown, StoreRefused, TertuliaError
+from tertulia.errors import InvalidValue, KeyRefused, ModelUnknown, NotInstalled, StoreRefused, TertuliaError
 from tertulia.logs import log_events
 from tertulia.model_choice import Hints, choose_model, choose_transcriber
 from tertulia.models import CachedGemini, Gemini
@@ -43,6 +44,7 @@ from tertulia.models.http import ServiceClient
 from tertulia.models.local.client import Local
 from tertulia.models.openai.transcription import Transcriber
 from tertulia.platform import Platform
+from tertulia.platforms.web.room_platform import RoomPlatform
 from tertulia.platforms.web.site import Replays, Site
 from tertulia.profiles import profile_of
 from tertulia.redaction import redact_keys
@@ -72,18 +74,18 @@ HINTS = Hints(
 async def run_bot(path: Path, environment: Mapping[str, str] = os.environ) -> None:
     """Run the bot of a config until it is stopped."""
     file = load_config(path, environment)
-    if not file.platforms:
+    if not file.platforms and file.web is None:
         raise InvalidValue(
-            f"{path} names no platform: set TERTULIA_TELEGRAM_TOKEN, add [platforms.NAME], "
+            f"{path} names no platform: set TERTULIA_TELEGRAM_TOKEN, add [web] or [platforms.NAME], "
             "or talk to the bot with `tertulia chat`"
         )
-    async with open_bot(file, environment) as engine, page_of(engine, file, environment):
+    async with open_bot(file, environment) as engine, page_of(engine, file, environment), traces_of(engine, file):
         beside = [
             asyncio.create_task(log_events(engine.events())),
             asyncio.create_task(reload_on_change(engine, file, environment)),
             asyncio.create_task(check_models(engine.models)),
         ]
-        log.info("%s starts: %s", path, ", ".join(file.platforms))
+        log.info("%s starts: %s", path, ", ".join(engine.platforms))
         try:
             await engine.run()
         except TertuliaError:
@@ -105,7 +107,7 @@ async def page_of(engine: Engine, file: ConfigFile, environment: Mapping[str, st
         return
     from tertulia.platforms.web.page_server import serve_page
 
-    config = file.config
+    config, rooms = file.config, engine.platforms.get(PLATFORM)
 
     async def replayer() -> Replayer:
         return engine.replayer()
@@ -114,6 +116,7 @@ async def page_of(engine: Engine, file: ConfigFile, environment: Mapping[str, st
         store=engine.store,
         now=lambda: datetime.now(UTC),
         engine=engine,
+        rooms=rooms if isinstance(rooms, RoomPlatform) else None,
         agent=config.persona.name,
         language=config.behavior.language,
         replays=replays_of(file, replayer, environment),
@@ -123,6 +126,26 @@ async def page_of(engine: Engine, file: ConfigFile, environment: Mapping[str, st
             page = await opened.enter_async_context(serve_page(site, file.web, store=file.store, folder=file.folder))
         print(*page.lines, sep="\n", flush=True)  # the log would hide the tokens
         yield
+
+
+@asynccontextmanager
+async def traces_of(engine: Engine, file: ConfigFile) -> AsyncIterator[None]:
+    """Trace runs as a config asks for; without the table `[traces]` do nothing."""
+    if file.traces is None:
+        yield
+        return
+    try:
+        from tertulia.traces.tracing import open_tracer, trace_runs
+    except ModuleNotFoundError as error:
+        raise NotInstalled("traces need OpenTelemetry: pip install 'tertulia[traces]'") from error
+    async with open_tracer(file.traces.endpoint) as tracer:
+        tracing = asyncio.create_task(trace_runs(engine, tracer, content=file.traces.content))
+        try:
+            yield
+            await tracing  # the events of an engine end with it
+        finally:
+            tracing.cancel()
+            await asyncio.wait([tracing])
 
 
 @asynccontextmanager
@@ -140,6 +163,7 @@ async def open_bot(
     """
     config, zone = file.config, file.config.zone or local_zone(environment)
     clock = clock or RealClock()
+    has_rooms = not platforms and file.web is not None
     platforms = platforms or [open_platform(name, one, file) for name, one in file.platforms.items()]
     check_zone(zone, file)
     with file.naming("profile"):
@@ -156,6 +180,8 @@ async def open_bot(
             beside = _make_folder(file.store)
             folder = folder or beside
         store = await opened.enter_async_context(Store.open(file.store, media_folder=folder))
+        if has_rooms:
+            platforms = [*platforms, _rooms_of(store, config, clock)]
         if config.cache and not is_given:
             models = [with_cache(model, store, opened) for model in models]
         tools = await opened.enter_async_context(tools_of(file, store, clock.now, zone, environment))
@@ -177,6 +203,11 @@ async def open_bot(
             zone=zone,
             clock=clock,
         )
+
+
+def _rooms_of(store: Store, config: Config, clock: EngineClock) -> RoomPlatform:
+    name, largest = config.persona.name, config.media.largest
+    return RoomPlatform(store.rooms, store.media, now=clock.now, name=name, largest=largest)
 
 
 def replays_of(

@@ -96,7 +96,7 @@ async def check_bot(path: Path, environment: Mapping[str, str] = os.environ) -> 
     for name in file.platforms:
         found = await _finding(f"platform {name}", _platform(name, file))
         yield replace(found, line=hide_secrets(found.line, secrets_of(file.platforms[name])))
-    if not file.platforms:
+    if not file.platforms and file.web is None:
         yield Finding(
             what="platforms",
             ok=False,

@@ -96,6 +96,13 @@ class WebConfig(Struct, frozen=True, kw_only=True):
     proxy: tuple[str, ...] = ()  # addresses of the proxy that speaks TLS; then only it may ask
 
 
+class TracesConfig(Struct, frozen=True, kw_only=True):
+    """Traces of runs, which are exported where the table is written."""
+
+    endpoint: str = ""  # where OTLP is taken over HTTP; empty: that of OTEL_EXPORTER_OTLP_ENDPOINT
+    content: bool = False  # whether spans have what people and models wrote
+
+
 class PlatformConfig(Struct, frozen=True, kw_only=True):
     """A platform: its class, and what that is called with."""
 
@@ -121,6 +128,7 @@ class Config(Struct, frozen=True, kw_only=True):
     media: MediaConfig = MediaConfig()
     telegram: TelegramConfig = TelegramConfig()
     web: WebConfig = WebConfig()
+    traces: TracesConfig = TracesConfig()
     platforms: dict[str, Any] = {}  # the raw tables; `ConfigFile.platforms` has them checked
 
     @property
@@ -134,6 +142,7 @@ class ConfigFile(Struct, frozen=True, kw_only=True):
     config: Config
     platforms: Mapping[str, PlatformConfig] = {}
     web: WebConfig | None = None  # None: the bot serves no page
+    traces: TracesConfig | None = None  # None: nothing is traced
     folder: Path = Path()
     path: Path | None = None  # None: there is no file
     reader: ConfigReader | None = None  # knows the line of each key
@@ -213,7 +222,10 @@ def read_config(text: str, environment: Mapping[str, str], *, path: Path | None 
         options = {name: value for name, value in asdict(config.telegram).items() if value}
         platforms = {"telegram": PlatformConfig(use=PLATFORMS["telegram"], options=options), **platforms}
     web = config.web if config.web != WebConfig() or "web" in reader.tables else None
-    return ConfigFile(config=config, platforms=platforms, web=web, folder=folder, path=path, reader=reader)
+    traces = config.traces if config.traces != TracesConfig() or "traces" in reader.tables else None
+    return ConfigFile(
+        config=config, platforms=platforms, web=web, traces=traces, folder=folder, path=path, reader=reader
+    )
 
 
 def load_object(name: str) -> Any:

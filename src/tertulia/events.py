@@ -40,7 +40,7 @@ class MessageDecided(_Durable, frozen=True, kw_only=True, tag="message decided")
 
 
 class MessagesChanged(_Durable, frozen=True, kw_only=True, tag="messages changed"):
-    """Stored messages changed: they were edited, deleted or hidden, or one of the agent's own was sent in parts."""
+    """Stored messages changed: they were edited, deleted or hidden, others react to them, or one was sent in parts."""
 
     message_ids: tuple[str, ...]
 

@@ -168,12 +168,21 @@ class Inbox(Protocol):
         ...
 
 
+class Trouble(Struct, frozen=True, kw_only=True):
+    """What keeps a platform from its service."""
+
+    since: datetime
+    why: str  # without keys
+    retry_at: datetime  # when it is tried again
+
+
 class Platform(ABC):
     """An account on a chat service. A subclass gives `name` and `me`, and writes `run` and `send`."""
 
     name: str  # of the account and its places: `Place.platform`; unique in an engine
     me: Author  # our account; asked for after `open`
     capabilities: Capabilities = Capabilities()
+    trouble: Trouble | None = None  # that one has which reconnects by itself; the engine sets it where `run` fails
 
     @property
     def service(self) -> str:

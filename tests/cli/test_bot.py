@@ -244,7 +244,7 @@ def test_run_needs_a_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     ran = tertulia("run")
 
     line = (
-        "tertulia.toml names no platform: set TERTULIA_TELEGRAM_TOKEN, add [platforms.NAME], "
+        "tertulia.toml names no platform: set TERTULIA_TELEGRAM_TOKEN, add [web] or [platforms.NAME], "
         "or talk to the bot with `tertulia chat`"
     )
     assert (ran.returncode, last_line(ran.stderr)) == (2, ("critical", line))

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -34,9 +35,12 @@ from tertulia.platform import (
     Reacted,
     Received,
     Stopped,
+    Trouble,
 )
 from tertulia.store import Store
 from tertulia.testing import HeldModel, RecordedPlatform
+
+NOON = datetime(2026, 11, 19, 12, tzinfo=UTC)
 
 MOVED = Place(platform="recorded", id="-200", kind="group", title="Friends")
 
@@ -556,6 +560,32 @@ async def test_the_pause_before_a_start_is_short_again_after_a_platform_has_run_
     await run_platforms({Failing(): Any}, until=asyncio.Event(), sleep=pause, clock=lambda: time)  # type: ignore[dict-item]
 
     assert paused == [1.0, 2.0, 4.0, 1.0, 2.0]
+
+
+async def test_a_platform_that_waits_for_its_next_start_tells_since_when_and_why() -> None:
+    errors = [OSError("gone"), OSError("still gone")]
+    told: list[Trouble | None] = []
+    at = NOON
+
+    class Failing(RecordedPlatform):
+        async def run(self, inbox: Inbox) -> None:
+            if errors:
+                raise errors.pop(0)
+
+    failing = Failing()
+
+    async def pause(seconds: float) -> None:
+        nonlocal at
+        told.append(failing.trouble)
+        at += timedelta(seconds=seconds)
+
+    await run_platforms({failing: Any}, until=asyncio.Event(), sleep=pause, now=lambda: at)  # type: ignore[dict-item]
+
+    assert told == [
+        Trouble(since=NOON, why="OSError: gone", retry_at=NOON + timedelta(seconds=1)),
+        Trouble(since=NOON, why="OSError: still gone", retry_at=NOON + timedelta(seconds=3)),
+    ]
+    assert failing.trouble is None
 
 
 async def test_a_platform_waits_for_a_store_that_cannot_be_written_for_a_while(

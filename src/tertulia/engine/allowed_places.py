@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from tertulia.engine.identity import Identity
 from tertulia.engine.places import PlaceAliases
+from tertulia.engine.rooms import PLATFORM
 from tertulia.messages import Author, Place
 from tertulia.platform import (
     Change,
@@ -42,8 +43,8 @@ class AllowedPlaces:
         return [change for change in changes if self._allows(change)]
 
     def allows(self, place: Place, author: Author | None = None) -> bool:
-        """Return whether a place is allowed: it is listed, or it is the direct chat of an owner."""
-        if not self._allowed or place.kind in self._allowed or self._is_listed(place):
+        """Return whether a place is allowed: it is listed, the direct chat of an owner, or a room."""
+        if not self._allowed or place.kind in self._allowed or place.platform == PLATFORM or self._is_listed(place):
             return True
         if place.kind == "direct" and self._identity.is_owner(place, author or Author(id=place.id, name="")):
             return True

@@ -15,6 +15,7 @@ from tertulia.engine.background import BackgroundTasks, EngineClock, RealClock
 from tertulia.engine.behavior import Behavior, require_right_to_clear
 from tertulia.engine.describers import Describe, models_of_describer
 from tertulia.engine.engine_parts import make_parts
+from tertulia.engine.health import Health
 from tertulia.engine.limits import CurrentLimits, Limits
 from tertulia.engine.memory import Memory
 from tertulia.engine.order_worker import make_order
@@ -134,7 +135,7 @@ class Engine:
             answered=lambda place: self._places.answered(place),
             planned=self._task_worker.wake,
         )
-        executor = parts.executor(
+        self._executor = executor = parts.executor(
             self._completion,
             tool_ended=self._task_worker.wake,  # a tool may have added a task
             media_limits=request_limits(context.budget),
@@ -264,7 +265,7 @@ class Engine:
                 return
             try:
                 inboxes = {platform: self.inbox(name) for name, platform in self._parts.platforms.items()}
-                await run_platforms(inboxes, until=stopped, sleep=self._parts.sleep)
+                await run_platforms(inboxes, until=stopped, sleep=self._parts.sleep, now=self._parts.now)
             finally:
                 await self.close()
 
@@ -277,6 +278,15 @@ class Engine:
     def platforms(self) -> Mapping[str, Platform]:
         """The platforms by their names."""
         return self._parts.platforms
+
+    @property
+    def health(self) -> Health:
+        """What this process knows of its models and platforms."""
+        retries = self._executor.retries
+        return Health(
+            models={model.name: retries.get(model.name) for model in self._models_in_use()},
+            platforms={name: platform.trouble for name, platform in self.platforms.items()},
+        )
 
     def inbox(self, platform: str) -> Inbox:
         """Return the inbox of the platform of that name."""

@@ -7,11 +7,11 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from tertulia.decisions import Decision
-from tertulia.engine.store_protocols import OutboxItem
+from tertulia.engine.store_protocols import OutboxItem, SendStatus
 from tertulia.media.values import StoredFile
 from tertulia.memory.values import Episode, Fact, Subject, Summary, WantedTerm
 from tertulia.messages import Author, Message, Place, PlaceKey
-from tertulia.models.calls import PromptSize
+from tertulia.models.calls import CallStatus, PromptSize
 from tertulia.run.journal import Run, RunProgress, RunStatus, ToolRun
 from tertulia.tasks.task import Task
 from tertulia.turns import Turn
@@ -53,11 +53,14 @@ class CallSum(Struct, frozen=True, kw_only=True):
 
 
 class CallTime(Struct, frozen=True, kw_only=True):
-    """How long a call took."""
+    """How long a call took, and how it ended."""
 
     model: str
     seconds: float
-    failure: str = ""  # why it failed
+    ended_at: datetime
+    status: CallStatus = "answered"
+    error: str = ""  # its class
+    why: str = ""  # it failed, with its class
 
 
 class NumberedMessage(Struct, frozen=True, kw_only=True):
@@ -67,11 +70,19 @@ class NumberedMessage(Struct, frozen=True, kw_only=True):
     message: Message
 
 
+class ShownReactions(Struct, frozen=True, kw_only=True):
+    """What one person shows at a message now."""
+
+    author: Author
+    emojis: tuple[str, ...]
+
+
 class LoggedMessage(NumberedMessage, frozen=True, kw_only=True):
     """A message with what became of it."""
 
     received_at: datetime | None = None  # None: it is the agent's own, or imported
     decisions: tuple[Decision, ...] = ()
+    reactions: tuple[ShownReactions, ...] = ()
     delivery: OutboxItem | None = None  # by which it was sent
 
 
@@ -196,6 +207,28 @@ class DaySummary(Struct, frozen=True, kw_only=True):
     indexed: int  # messages
 
 
+class ModelFigures(Struct, frozen=True, kw_only=True):
+    """The calls of one model that ended in one way."""
+
+    model: str
+    status: CallStatus
+    spent: Spent
+
+
+class Figures(Struct, frozen=True, kw_only=True):
+    """A bot in numbers: what waits now, and what happened since a moment."""
+
+    waiting: int  # messages
+    waiting_since: datetime | None  # the oldest of them
+    open_runs: int
+    runs: Mapping[RunStatus, int]  # that began since
+    calls: Sequence[ModelFigures]  # that ended since
+    replies: Mapping[SendStatus, int]  # all that are stored
+    tasks_due: int
+    tasks_pending: int  # those that are due among them
+    newest_event_at: datetime | None
+
+
 class StoreState(Struct, frozen=True, kw_only=True):
     """A store as it is now."""
 
@@ -231,6 +264,8 @@ class InspectionStore(Protocol):
         ...
 
     async def day(self, day: date) -> DaySummary: ...
+
+    async def figures(self, since: datetime, *, now: datetime) -> Figures: ...
 
     async def call_sums(self, since: datetime) -> Sequence[CallSum]:
         """Return the calls that ended since a moment, summed up."""
@@ -300,6 +335,10 @@ class InspectionStore(Protocol):
 
     async def media(self, *, most: int) -> Sequence[StoredMedia]:
         """Return the media of the newest messages that can be seen, the newest first."""
+        ...
+
+    async def message_with(self, place: Place, unique_id: str) -> Message | None:
+        """Return the newest message of a place that has media with this id and can be seen; None if there is none."""
         ...
 
     async def search(self, wanted: Sequence[WantedTerm], *, most: int) -> Sequence[FoundMessage]:

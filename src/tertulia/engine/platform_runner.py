@@ -9,7 +9,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from inspect import currentframe
 from typing import Any, TypeVar, assert_never
 
@@ -23,7 +23,7 @@ from tertulia.engine.behavior import Behavior
 from tertulia.engine.command_list import announced_commands
 from tertulia.engine.identity import Identity
 from tertulia.engine.store_protocols import UpdateStore
-from tertulia.errors import InvalidValue, OperatorMustAct, TertuliaError
+from tertulia.errors import InvalidValue, OperatorMustAct, TertuliaError, reason_of
 from tertulia.messages import Message, Place
 from tertulia.platform import (
     Change,
@@ -38,6 +38,7 @@ from tertulia.platform import (
     Reacted,
     Received,
     Stopped,
+    Trouble,
     Update,
     places_of,
 )
@@ -216,6 +217,7 @@ async def run_platforms(
     *,
     until: asyncio.Event,
     sleep: Sleep,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
     """Run platforms until *until* is set or all have ended.
@@ -223,7 +225,7 @@ async def run_platforms(
     Raise the error of a platform that only an operator can fix, as a refused token.
     """
     running = [
-        asyncio.create_task(_run(platform, inbox, sleep, clock), name=f"{platform.name}.run")
+        asyncio.create_task(_run(platform, inbox, sleep, now, clock), name=f"{platform.name}.run")
         for platform, inbox in platforms.items()
     ]
     stopping = asyncio.create_task(until.wait())
@@ -239,9 +241,11 @@ async def run_platforms(
         await _stop(*tasks)
 
 
-async def _run(platform: Platform, inbox: Inbox, sleep: Sleep, clock: Callable[[], float]) -> None:
+async def _run(
+    platform: Platform, inbox: Inbox, sleep: Sleep, now: Callable[[], datetime], clock: Callable[[], float]
+) -> None:
     """Run a platform; restart it with backoff, which begins anew once it has run for `LONGEST_RESTART`."""
-    failures = 0
+    failures, since = 0, now()
     while True:
         began = clock()
         try:
@@ -255,8 +259,11 @@ async def _run(platform: Platform, inbox: Inbox, sleep: Sleep, clock: Callable[[
                 raise asyncio.CancelledError from error
             if clock() - began > LONGEST_RESTART:
                 failures = 0
-            failures += 1
+            failures, at = failures + 1, now()
+            since = since if failures > 1 else at
             pause = backoff(failures, first=FIRST_RESTART, longest=LONGEST_RESTART)
             where = f"{error_location(error)}: " if isinstance(error, TertuliaError) else ""  # else a traceback follows
             log.error("%s failed and is restarted in %g s: %s%s", platform.name, pause, where, log_text(error))
+            platform.trouble = Trouble(since=since, why=reason_of(error), retry_at=at + timedelta(seconds=pause))
         await sleep(pause)
+        platform.trouble = None

@@ -7,7 +7,7 @@ has the link joins as a guest: a name, and a cookie whose digest is stored. A ro
 import hashlib
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
@@ -17,6 +17,7 @@ from tertulia.messages import Author, Place
 PLATFORM = "web"  # whose places are rooms
 MAX_PEOPLE = 50
 MAX_NAME = 60  # characters
+JoinResult = Literal["joined", "no such link", "ended", "full"]
 CAP = Cap(tokens=500_000)  # of a room on a day, where its owner sets no other
 
 
@@ -78,8 +79,12 @@ class RoomStore(Protocol):
         """End a room: nobody enters, reads or writes any more. Return whether it was open."""
         ...
 
-    async def join(self, guest: Guest, *, key: str | None, cookie: str) -> None:
-        """Store a guest. Raise `InvalidValue` for a room that is not open or full, or has another *key*.
+    async def over(self, *, at: datetime) -> Sequence[Room]:
+        """Return the rooms that have ended or were revoked, and whose places do not know it yet."""
+        ...
+
+    async def join(self, guest: Guest, *, key: str | None, cookie: str) -> JoinResult:
+        """Store a guest, or say why not. Who has joined already stays as they were, with the cookie that they had.
 
         None is the key of the owner, who needs no link.
         """

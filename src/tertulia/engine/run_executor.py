@@ -179,6 +179,7 @@ class RunExecutor:
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self.expired_files = ExpiredFiles()
+        self.retries: dict[str, datetime] = {}  # when each model that failed is or was asked again
         self._runs = runs
         self._completion = completion
         self._kinds = kinds
@@ -286,7 +287,8 @@ class RunExecutor:
         about = {"place": run.place, "run_id": run.id}
         log.info("tool %s, %d ms, %s", tool.call.name, took / timedelta(milliseconds=1), how, extra=about)
 
-    def _publish_retry(self, run: Run, seconds: float, error: TertuliaError) -> None:
+    def _publish_retry(self, run: Run, model: str, seconds: float, error: TertuliaError) -> None:
+        self.retries[model] = self._now() + timedelta(seconds=seconds)
         if not self._events.has_readers:
             log.info("%s; retried in %g s", error, seconds, extra={"place": run.place, "run_id": run.id})
         self._events.publish(Waiting(place=run.place, run_id=run.id, seconds=seconds, why=reason_of(error)))

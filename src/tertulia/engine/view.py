@@ -24,7 +24,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.decisions import Decision
-from tertulia.engine.inspection import Named
+from tertulia.engine.inspection import Named, ShownReactions
 from tertulia.events import (
     AnswerSoFar,
     Delta,
@@ -70,6 +70,7 @@ class ViewMessage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     message: Message  # a hidden one is a placeholder
     decisions: tuple[Decision, ...] = ()  # none for one of the agent
     turns: tuple[Turn, ...] = ()  # of the model that wrote it, without our markup
+    reactions: tuple[ShownReactions, ...] = ()
 
 
 class ViewDelivery(Struct, frozen=True, kw_only=True, omit_defaults=True):

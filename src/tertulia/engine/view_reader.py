@@ -128,6 +128,7 @@ class ViewReader:
                     message=one.message,
                     decisions=one.decisions,
                     turns=tuple(_shown_turn(turn, delimiter) for turn in found.turns.get(one.message.id, ())),
+                    reactions=one.reactions,
                 )
                 for one in found.messages
             ),

@@ -1,24 +1,25 @@
 """Home: whether the bot is well, what it has spent today, and what waits for a decision."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from statistics import median
 
-from tertulia.engine.inspection import CallSum, CallTime, DaySummary, Spent, StoreState
+from tertulia.engine.health import Health
+from tertulia.engine.inspection import CallSum, DaySummary, Spent, StoreState
 from tertulia.engine.limits import Cap
 from tertulia.engine.store_protocols import StoreProtocol
+from tertulia.inspector.health import MEASURED, model_health, platform_health
 from tertulia.inspector.places import midnight, place_key, place_rows
 from tertulia.inspector.runs import run_rows
 from tertulia.inspector.shown import shown_item
-from tertulia.inspector.values import Decided, Home, ModelHealth, PlaceRow, PlatformHealth, StoreHealth
+from tertulia.inspector.values import Decided, Home, StoreHealth
 
 RUNS = 12  # of the newest
 TASKS = 8  # of the next
-_MEASURED = 400  # calls whose times are read
 
 
-async def home(store: StoreProtocol, *, now: datetime, cap: Cap | None = None) -> Home:
-    """Return the state of a bot; *cap* is on all that it may spend in a day."""
+async def home(store: StoreProtocol, *, now: datetime, cap: Cap | None = None, health: Health | None = None) -> Home:
+    """Return the state of a bot; *cap* is on all that it may spend in a day, *health* what its own process knows."""
     inspection, today = store.inspection, midnight(now)
     state, day, sums = await store.state(), await inspection.day(today.date()), await inspection.call_sums(today)
     blocked = await inspection.blocked()
@@ -43,8 +44,8 @@ async def home(store: StoreProtocol, *, now: datetime, cap: Cap | None = None) -
         to_decide=tuple(Decided(item=shown_item(one), place_key=place_key(one.reply.place)) for one in doubtful),
         places=places,
         runs=run_rows(await inspection.runs(most=RUNS), blocked),
-        models=_models(sums, await inspection.call_times(most=_MEASURED)),
-        platforms=_platforms(day, places),
+        models=model_health(sums, await inspection.call_times(most=MEASURED), health, now=now),
+        platforms=platform_health(day, places, health),
         store=_store_health(day, state),
         tasks=tuple(tasks),
     )
@@ -56,48 +57,6 @@ def _hours(sums: Iterable[CallSum], count: int) -> tuple[float, ...]:
         if one.hour.hour < count:
             spent[one.hour.hour] += one.spent.money
     return tuple(spent)
-
-
-def _models(sums: Sequence[CallSum], times: Sequence[CallTime]) -> tuple[ModelHealth, ...]:
-    """Return how the models have answered today, that which was asked most first."""
-    found: dict[str, list[CallSum]] = {}
-    for one in sums:
-        found.setdefault(one.model, []).append(one)
-    health = [_model(model, of_model, times) for model, of_model in found.items()]
-    return tuple(sorted(health, key=lambda one: -one.spent.calls))
-
-
-def _model(model: str, sums: Sequence[CallSum], times: Sequence[CallTime]) -> ModelHealth:
-    own = [one for one in times if one.model == model]
-    seconds = [one.seconds for one in own if not one.failure]
-    return ModelHealth(
-        model=model,
-        spent=sum((one.spent for one in sums), Spent()),
-        failed=sum(one.failed for one in sums),
-        median_seconds=median(seconds) if seconds else None,
-        answered_at=max((one.answered_at for one in sums if one.answered_at), default=None),
-        failed_at=max((one.failed_at for one in sums if one.failed_at), default=None),
-        why=next((one.failure for one in own if one.failure), ""),
-    )
-
-
-def _platforms(day: DaySummary, places: Iterable[PlaceRow]) -> tuple[PlatformHealth, ...]:
-    counts: dict[str, int] = dict.fromkeys(day.updates, 0)
-    for row in places:
-        counts[row.place.platform] = counts.get(row.place.platform, 0) + 1
-    found = []
-    for name, count in sorted(counts.items()):
-        seen = day.updates.get(name)
-        found.append(
-            PlatformHealth(
-                name=name,
-                updates=seen.count if seen else 0,
-                unread=seen.unread if seen else 0,
-                last_at=seen.last_at if seen else None,
-                places=count,
-            )
-        )
-    return tuple(found)
 
 
 def _store_health(day: DaySummary, state: StoreState) -> StoreHealth:

@@ -57,6 +57,8 @@ class ModelHealth(Struct, frozen=True, kw_only=True):
     answered_at: datetime | None = None  # the last time
     failed_at: datetime | None = None
     why: str = ""  # the last failure
+    down_since: datetime | None = None  # its service does not answer; None: it does, or was not asked
+    retry_at: datetime | None = None  # when it is asked again, as the bot's own process knows
 
 
 class PlatformHealth(Struct, frozen=True, kw_only=True):
@@ -65,6 +67,10 @@ class PlatformHealth(Struct, frozen=True, kw_only=True):
     unread: int = 0  # that were refused
     last_at: datetime | None = None
     places: int = 0
+    running: bool | None = None  # whether the bot has it; None: only the bot's own process knows
+    down_since: datetime | None = None  # as that process knows
+    retry_at: datetime | None = None
+    why: str = ""  # it is down
 
 
 class StoreHealth(Struct, frozen=True, kw_only=True):

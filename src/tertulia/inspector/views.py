@@ -26,7 +26,10 @@ async def shown_change(store: StoreProtocol, place: Place, change: ViewChange) -
 
 def _message(one: ViewMessage, blocked: Blocked, mask: Mask) -> ViewMessage:
     turns = tuple(map(mask.turn, one.turns))
-    return replace(one, message=shown_message(one.message, blocked), turns=turns)
+    message = shown_message(one.message, blocked)
+    namespace = message.place.author_namespace
+    reactions = tuple(r for r in one.reactions if not message.deleted and (namespace, r.author.id) not in blocked)
+    return replace(one, message=message, turns=turns, reactions=reactions)
 
 
 def _run(one: RunProgress, mask: Mask) -> RunProgress:

@@ -91,6 +91,45 @@ def with_file(media: Media, file: StoredFile) -> Media:
     )
 
 
+def fits_kind(media_kind: str, mime: str) -> bool:
+    """Return whether media of a kind may have such a content."""
+    expected = _TYPES.get(media_kind)
+    return not expected or re.match(expected, mime) is not None
+
+
+async def checked_file(media: Media, data: bytes, decoder: FactsReader) -> StoredFile:
+    """Return what is known of a file by its content; raise `MediaUnavailable` if it is not of the kind of its media."""
+    if not data:
+        raise MediaUnavailable("it is empty")
+    mime = content_type(data) or UNKNOWN_TYPE
+    if not fits_kind(media.media_kind, mime):
+        raise MediaUnavailable(f"it is no {media.kind_word}: its content is {mime}")
+    facts = await _facts(data, mime, decoder)
+    return StoredFile(
+        sha256=sha256(data).hexdigest(),
+        size=len(data),
+        mime=mime,
+        width=facts.width,
+        height=facts.height,
+        seconds=facts.seconds,
+        pages=facts.pages,
+        frames=facts.frames,
+        has_metadata=has_metadata(data, mime),
+    )
+
+
+async def _facts(data: bytes, mime: str, decoder: FactsReader) -> FileFacts:
+    """Return what the decoder reads; nothing where it is not installed. Raise `MediaUnavailable` if it cannot."""
+    if mime == UNKNOWN_TYPE:
+        return FileFacts(mime=mime)
+    try:
+        return await decoder.facts(data)
+    except MediaUnreadable as error:
+        if error.for_now and missing_decoders():
+            return FileFacts(mime=mime)
+        raise MediaUnavailable(str(error), for_now=error.for_now) from error
+
+
 class MediaFetcher:
     """Fetches media of all platforms: `fetch` one of them, `fetch_all` those of a run."""
 
@@ -184,7 +223,7 @@ class MediaFetcher:
         try:
             async with self._turn(place), self._free:
                 data = await self._bytes(media, platform)
-                file = await self._check(media, data)
+                file = await checked_file(media, data, self._decoder)
         except MediaUnavailable as error:
             await self._remember(key, media, error, known)
             return None
@@ -244,38 +283,6 @@ class MediaFetcher:
             return await self._platforms[platform].fetch(media, limit=self.largest)
         found = await self._addresses.fetch(media.uri or "", limit=self.largest)
         return found.data
-
-    async def _check(self, media: Media, data: bytes) -> StoredFile:
-        """Return what is known of a file by its content; raise `MediaUnavailable` if it is not of its kind."""
-        if not data:
-            raise MediaUnavailable("it is empty")
-        mime = content_type(data) or UNKNOWN_TYPE
-        expected = _TYPES.get(media.media_kind)
-        if expected and not re.match(expected, mime):
-            raise MediaUnavailable(f"it is no {media.kind_word}: its content is {mime}")
-        facts = await self._facts(data, mime)
-        return StoredFile(
-            sha256=sha256(data).hexdigest(),
-            size=len(data),
-            mime=mime,
-            width=facts.width,
-            height=facts.height,
-            seconds=facts.seconds,
-            pages=facts.pages,
-            frames=facts.frames,
-            has_metadata=has_metadata(data, mime),
-        )
-
-    async def _facts(self, data: bytes, mime: str) -> FileFacts:
-        """Return what the decoder reads; nothing where it is not installed. Raise `MediaUnavailable` if it cannot."""
-        if mime == UNKNOWN_TYPE:
-            return FileFacts(mime=mime)
-        try:
-            return await self._decoder.facts(data)
-        except MediaUnreadable as error:
-            if error.for_now and missing_decoders():
-                return FileFacts(mime=mime)
-            raise MediaUnavailable(str(error), for_now=error.for_now) from error
 
     async def _keep(self, key: str, data: bytes, file: StoredFile) -> StoredFile | None:
         """Store a file; where that fails its media go in words, and one line is logged until it works again."""

@@ -133,9 +133,9 @@ class ModelCalls:
         timeout: float | None = CALL_TIMEOUT,
         sleep: Sleep = asyncio.sleep,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        on_retry: Callable[[float, TertuliaError], None] | None = None,
+        on_retry: Callable[[str, float, TertuliaError], None] | None = None,
     ) -> None:
-        self._on_retry = on_retry  # called with the seconds before a retry, and the error
+        self._on_retry = on_retry  # called with the model, the seconds before a retry, and the error
         self._streaming = streaming
         self._retries = retries
         self._timeout = timeout
@@ -178,7 +178,7 @@ class ModelCalls:
                 if failures >= enough or seconds > MAX_RETRY_WAIT:
                     raise
                 if self._on_retry:
-                    self._on_retry(seconds, error)
+                    self._on_retry(model.name, seconds, error)
                 else:
                     log.info("%s; retried in %g s", error, seconds)
             else:

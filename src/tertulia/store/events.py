@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tertulia.errors import InvalidValue, TertuliaError
-from tertulia.events import DurableEvent, PlaceChanged
+from tertulia.events import DurableEvent, FactsChanged, PlaceChanged
 from tertulia.messages import Place
 from tertulia.store.database import Database, insert_row
 from tertulia.store.encoding import ANY, PLACE, dumps, format_time
@@ -107,12 +107,18 @@ def add(
         database.events.append(replace(event, at=at, number=following, cursor=str(row)))
 
 
-def add_place_changes(database: Database, places: Iterable[int], *, at: datetime | None = None) -> None:
-    """Store that what is stored of places, by their rows, changed as a whole."""
+def add_place_changes(
+    database: Database,
+    places: Iterable[int],
+    *,
+    at: datetime | None = None,
+    kind: type[PlaceChanged | FactsChanged] = PlaceChanged,
+) -> None:
+    """Store that what is stored of places, by their rows, changed as a whole, or their facts."""
     select = """SELECT t.body FROM places p JOIN titles t ON t.id = (SELECT max(id) FROM titles WHERE place = p.id)
         WHERE p.id IN (:places) ORDER BY p.id"""
     for (place,) in database.all(select, places=list(places)):
-        add(database, PlaceChanged(place=PLACE.loads(place)), at=at)
+        add(database, kind(place=PLACE.loads(place)), at=at)
 
 
 def _count(database: Database, place: Place, more: int) -> tuple[int, int]:

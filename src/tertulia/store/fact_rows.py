@@ -8,7 +8,7 @@ from tertulia.events import FactsChanged
 from tertulia.memory.values import Fact, FactRules, Subject
 from tertulia.store import events
 from tertulia.store.database import Database, Row, upsert_into
-from tertulia.store.encoding import PLACE, Columns, clean, validate
+from tertulia.store.encoding import Columns, clean, validate
 from tertulia.store.identities import IdentityCache, find_author, upsert_author, upsert_place, upsert_title
 
 SOURCES = """fact_sources c JOIN messages m ON m.place = c.place AND m.message_id = c.message_id
@@ -110,10 +110,8 @@ def rows_of_facts(database: Database, fact_ids: Collection[str]) -> list[int]:
 
 def add_fact_changes(database: Database, facts: Collection[int], *, at: datetime | None = None) -> None:
     """Store that facts, by their rows, have changed or are removed, with an event for each place."""
-    select = """SELECT t.body FROM titles t WHERE t.id IN (
-        SELECT (SELECT max(id) FROM titles WHERE place = f.place) FROM facts f WHERE f.id IN (:facts)) ORDER BY t.id"""
-    for (place,) in database.all(select, facts=list(facts)) if facts else ():
-        events.add(database, FactsChanged(place=PLACE.loads(place)), at=at)
+    places = database.all("SELECT DISTINCT place FROM facts WHERE id IN (:facts)", facts=facts) if facts else []
+    events.add_place_changes(database, [place for (place,) in places], at=at, kind=FactsChanged)
 
 
 def upsert_facts(database: Database, facts: Sequence[Fact], rules: FactRules) -> None:

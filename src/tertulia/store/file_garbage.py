@@ -57,9 +57,10 @@ _OPEN_TEXTS = (
 _OPEN_LAYERS = """SELECT DISTINCT l.layer FROM runs r JOIN prompts p ON p.run_id = r.run_id
     JOIN prompt_layers l ON l.prompt = p.id WHERE r.status = 'open'"""
 
-# Those of some files that are the file of media, or a form of another.
-_IN_USE = """SELECT sha256 FROM media_files WHERE sha256 IN (:files)
-    UNION SELECT sha256 FROM file_forms WHERE sha256 IN (:files) AND source <> sha256"""
+# The forms of some files, and those of them that are the file of other media, or a form of another file.
+_FORMS = "SELECT DISTINCT sha256 FROM file_forms WHERE sha256 IS NOT NULL AND source IN (:files)"
+_USED = """SELECT sha256 FROM media_files WHERE sha256 IN (:forms) AND unique_id NOT IN (:media)
+    UNION SELECT sha256 FROM file_forms WHERE sha256 IN (:forms) AND source NOT IN (:files) AND source <> sha256"""
 
 # Failures to fetch media that are old, or whose media no message has any more.
 _REMOVE_FAILURES = f"""DELETE FROM media_files AS w WHERE sha256 IS NULL
@@ -126,21 +127,30 @@ def remove_files(database: Database, sha256s: Iterable[str], *, keep: Collection
 
     The services still have their handles: these become unwanted.
     """
-    forms_of = "SELECT DISTINCT sha256 FROM file_forms WHERE sha256 IS NOT NULL AND source IN (:files)"
-    gone: set[str] = set()
-    left = set(sha256s)
-    while left:
-        forms = _names(database.all(forms_of, files=[*left]))
-        database.run("UPDATE handles SET unwanted = 1 WHERE sha256 IN (:files)", files=[*left])
-        database.run("DELETE FROM files WHERE sha256 IN (:files)", files=[*left])
-        gone |= left
-        left = _without_use(database, forms - gone - set(keep))
+    gone = with_forms(database, sha256s, keep=keep)
+    database.run("UPDATE handles SET unwanted = 1 WHERE sha256 IN (:gone)", gone=gone)
+    database.run("DELETE FROM files WHERE sha256 IN (:gone)", gone=gone)
     return gone
 
 
-def _without_use(database: Database, sha256s: Collection[str]) -> set[str]:
-    """Return those of the files that are not the file of any media, and no form of another."""
-    return {*sha256s} - _names(database.all(_IN_USE, files=[*sha256s]))
+def with_forms(
+    database: Database, sha256s: Iterable[str], *, media: Collection[str] = (), keep: Collection[str] = ()
+) -> set[str]:
+    """Return files, and the forms that only they and these *media* have, but those to *keep*."""
+    found, new = set[str](), set(sha256s)
+    while new:
+        found |= new
+        forms = _names(database.all(_FORMS, files=new)) - found - set(keep)
+        new = forms - _names(database.all(_USED, forms=forms, files=found, media=media))
+    return found
+
+
+def files_of(database: Database, media: Collection[str]) -> set[str]:
+    """Return the files that only these media have, with the forms that only these files have."""
+    select = "SELECT DISTINCT sha256 FROM media_files WHERE unique_id IN (:media) AND sha256 IS NOT NULL"
+    files = _names(database.all(select, media=media))
+    used = _names(database.all(_USED, forms=files, files=files, media=media))
+    return with_forms(database, files - used, media=media)
 
 
 def shown_ids(database: Database) -> set[str]:

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from tertulia.engine.inspection import FoundMessage, NumberedMessage, StoredMedia
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.memory.values import WantedTerm
+from tertulia.messages import Message, Place
 from tertulia.store.database import Database, Row
-from tertulia.store.encoding import TASK
-from tertulia.store.identities import IdentityCache
+from tertulia.store.encoding import TASK, clean
+from tertulia.store.identities import IdentityCache, find_place
 from tertulia.store.media_files import FILE
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages, descriptions_of
 from tertulia.store.outbox import select_replies
@@ -26,6 +27,11 @@ _MEDIA = f"""SELECT {MESSAGE_COLUMNS}, a.unique_id, a.media_kind, coalesce(w.fai
     LEFT JOIN media_files w ON w.unique_id = a.unique_id LEFT JOIN files f ON f.sha256 = w.sha256
     WHERE a.message IN (SELECT message FROM media ORDER BY message DESC LIMIT :most) AND {_SEEN}
     ORDER BY a.message DESC LIMIT :most"""
+
+# The newest message of a place that has media with an id and can be seen.
+_WITH_MEDIA = f"""SELECT {MESSAGE_COLUMNS} FROM media a
+    JOIN messages m ON m.id = a.message JOIN names n ON n.id = m.name
+    WHERE a.unique_id = :unique_id AND m.place = :place AND {_SEEN} ORDER BY m.id DESC LIMIT 1"""
 
 # Where words stand in all places, at most so often: a whole word, and words with a prefix. A term is named by its
 # number. Of a frequent one only the newest messages of each place are looked at.
@@ -80,6 +86,11 @@ class InspectedLists(Repository):
                 )
             )
         return found
+
+    @reading
+    def message_with(self, database: Database, place: Place, unique_id: str) -> Message | None:
+        row = database.one(_WITH_MEDIA, place=find_place(database, place), unique_id=clean(unique_id))
+        return None if row is None else decode_messages(database, [row], IdentityCache())[0]
 
     @reading
     def search(self, database: Database, wanted: Sequence[WantedTerm], *, most: int) -> Sequence[FoundMessage]:

@@ -14,7 +14,9 @@ from tertulia.engine.inspection import (
     CallSum,
     CallTime,
     DaySummary,
+    Figures,
     LoggedMessage,
+    ModelFigures,
     Named,
     NumberedReply,
     PlaceSummary,
@@ -31,12 +33,12 @@ from tertulia.models.calls import PromptSize
 from tertulia.run.journal import Run, RunProgress, RunStatus, ToolRun
 from tertulia.store import decisions
 from tertulia.store.database import Database, Row
-from tertulia.store.encoding import AUTHOR, PLACE, TASK, TURNS, parse_time, validate
+from tertulia.store.encoding import AUTHOR, PLACE, TASK, TURNS, format_time, parse_time, validate
 from tertulia.store.fact_rows import select_facts
 from tertulia.store.identities import IMPORTS, IdentityCache, conversation_start_column, find_place, read_place
 from tertulia.store.inspected_lists import InspectedLists
 from tertulia.store.inspected_memory import InspectedMemory
-from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages
+from tertulia.store.message_rows import MESSAGE_COLUMNS, current_reactions, decode_messages
 from tertulia.store.outbox import REPLY_COLUMNS, select_replies
 from tertulia.store.runs import select_runs, select_steps, select_tools
 from tertulia.store.threads import reading
@@ -74,6 +76,15 @@ _CALLS_SINCE = f"""SELECT place, model, substr(ended_at, 1, 13), sum(CASE WHEN s
         max(CASE WHEN status = 'answered' THEN ended_at END), max(CASE WHEN status = 'failed' THEN ended_at END),
         {_SPENT}
     FROM calls WHERE ended_at >= :since GROUP BY substr(ended_at, 1, 13), model, place"""
+
+_CALLS_BY_STATUS = f"SELECT model, status, {_SPENT} FROM calls WHERE ended_at >= :since GROUP BY model, status"
+
+# What waits now, and when the newest event was.
+_FIGURES = """SELECT (SELECT count(*) FROM decisions WHERE reason = 'waiting'),
+    (SELECT min(at) FROM decisions WHERE reason = 'waiting'), (SELECT count(*) FROM runs WHERE status = 'open'),
+    (SELECT count(*) FROM tasks WHERE status = 'pending' AND free = 1 AND due_at <= :now),
+    (SELECT count(*) FROM tasks WHERE status = 'pending' AND free = 1),
+    (SELECT at FROM place_events WHERE at IS NOT NULL ORDER BY id DESC LIMIT 1)"""
 
 # Messages; which of them follows.
 _MESSAGES = f"SELECT {MESSAGE_COLUMNS}, m.hidden, m.received_at FROM messages m WHERE "
@@ -234,6 +245,25 @@ class SqlInspection(InspectedMemory, InspectedLists):
         )
 
     @reading
+    def figures(self, database: Database, since: datetime, *, now: datetime) -> Figures:
+        values = {"since": format_time(since), "now": format_time(now)}
+        waiting, oldest, opened, due, pending, event_at = database.all(_FIGURES, **values)[0]
+        return Figures(
+            waiting=waiting,
+            waiting_since=parse_time(oldest),
+            open_runs=opened,
+            runs=dict(database.all(_RUNS_SINCE, **values)),
+            calls=[
+                ModelFigures(model=model, status=status, spent=_spent(sums))
+                for model, status, *sums in database.all(_CALLS_BY_STATUS, **values)
+            ],
+            replies=dict(database.all("SELECT status, count(*) FROM outbox GROUP BY status")),
+            tasks_due=due,
+            tasks_pending=pending,
+            newest_event_at=parse_time(event_at),
+        )
+
+    @reading
     def call_sums(self, database: Database, since: datetime) -> Sequence[CallSum]:
         rows = database.all(_CALLS_SINCE, since=since.astimezone(UTC).isoformat())
         select = "SELECT id, platform, place_id, thread FROM places WHERE id IN (:places)"
@@ -258,7 +288,10 @@ class SqlInspection(InspectedMemory, InspectedLists):
             CallTime(
                 model=model,
                 seconds=(datetime.fromisoformat(ended_at) - datetime.fromisoformat(begun_at)).total_seconds(),
-                failure=f"{error}: {why}" if status == "failed" else "",
+                ended_at=datetime.fromisoformat(ended_at),
+                status=status,
+                error=error,
+                why=f"{error}: {why}" if status == "failed" else "",
             )
             for model, begun_at, ended_at, status, error, why in database.all(select, most=most)
         ]
@@ -364,7 +397,9 @@ class SqlInspection(InspectedMemory, InspectedLists):
 def _messages(database: Database, where: str, **values: Any) -> list[tuple[int, LoggedMessage]]:
     """Return the messages of a condition, each with its row; hidden ones are placeholders."""
     rows = database.all(f"{_MESSAGES}{where}", **values)
-    messages = decode_messages(database, rows, IdentityCache())
+    identities = IdentityCache()
+    messages = decode_messages(database, rows, identities)
+    reactions = current_reactions(database, [row[0] for row in rows], identities)
     return [
         (
             row[0],
@@ -372,6 +407,7 @@ def _messages(database: Database, where: str, **values: Any) -> list[tuple[int, 
                 number=row[1],
                 message=placeholder_of(message) if row[-2] else message,
                 received_at=parse_time(row[-1]),
+                reactions=() if row[-2] else reactions[row[0]],
             ),
         )
         for row, message in zip(rows, messages, strict=True)

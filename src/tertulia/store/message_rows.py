@@ -13,6 +13,7 @@ prompt may have shown is not altered: a later change of a person's reactions is 
 the place has reached by then.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
@@ -23,6 +24,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from tertulia.context.edits import Reaction
+from tertulia.engine.inspection import ShownReactions
 from tertulia.events import MessagesChanged
 from tertulia.messages import Message, Place
 from tertulia.parts import Media, Part, Text, joined_text
@@ -161,24 +163,6 @@ def is_part(database: Database, place: int | None, message_id: str) -> bool:
     return database.one(select, place=place, message_id=message_id) is not None
 
 
-def change_part(database: Database, message: int, message_id: str, content: Sequence[Part]) -> None:
-    """Replace the content of a part; an empty one is deleted."""
-    update = "UPDATE message_parts SET content = :content WHERE message = :message AND message_id = :message_id"
-    database.run(update, content=dumps(tuple(content)), message=message, message_id=message_id)
-
-
-def remove_part(database: Database, place: int, message_id: str) -> None:
-    delete = "DELETE FROM message_parts WHERE place = :place AND message_id = :message_id"
-    database.run(delete, place=place, message_id=message_id)
-
-
-def first_part(database: Database, message: int) -> str:
-    """Return the id of the first part of a message."""
-    select = "SELECT message_id FROM message_parts WHERE message = :message ORDER BY part LIMIT 1"
-    ((name,),) = database.all(select, message=message)
-    return str(name)
-
-
 def join_parts(
     database: Database, message: int, changed: Mapping[str, Sequence[Part]] = MappingProxyType({})
 ) -> tuple[Part, ...]:
@@ -227,6 +211,23 @@ def add_reaction(database: Database, change: Reacted, at: datetime) -> None:
         database.run(INSERT_REACTION, **key, **shown_now, message=message, position=position)
     if any(position is not None for position in positions):  # a prompt that was built meanwhile is outdated
         database.run("UPDATE places SET changes = changes + 1 WHERE id = :place", place=place)
+    if message := find_message(database, place, change.message_id):
+        _publish(database, [message], at)
+
+
+def current_reactions(
+    database: Database, messages: Collection[int], identities: IdentityCache
+) -> Mapping[int, tuple[ShownReactions, ...]]:
+    """Return what people show at messages now, by the rows of these."""
+    select = """SELECT message, name, emojis FROM reactions
+        WHERE message IN (:messages) AND current = 1 AND emojis <> '[]' ORDER BY id"""
+    rows = database.all(select, messages=list(messages))
+    identities.load(database, names=[row[1] for row in rows])
+    found: dict[int, tuple[ShownReactions, ...]] = defaultdict(tuple)
+    for message, name, emojis in rows:
+        author = identities.author(database, name)
+        found[message] += (ShownReactions(author=author, emojis=STRINGS.loads(emojis)),)
+    return found
 
 
 def read_reactions(database: Database, place: int, since: int, identities: IdentityCache) -> list[Reaction]:

@@ -260,7 +260,8 @@ def edit(database: Database, message: Message, at: datetime, rules: FactRules) -
         kind: ChangeKind = "deleted" if now.deleted or not message.parts else "edited"  # also of a part
         rewrite(database, row_id, before, MessageRow(replace(now, edited_at=now.edited_at or at)), at, kind)
         if is_part:
-            message_rows.change_part(database, row_id, message.id, message.parts)
+            update = "UPDATE message_parts SET content = :content WHERE place = :place AND message_id = :part"
+            database.run(update, content=dumps(tuple(message.parts)), place=place, part=message.id)
         if now.deleted or now.parts != before.parts:
             retraction.retract(database, [row_id], rules)
         retraction.unhide_edited(database, row_id, text_of(now), at, rules)

@@ -70,15 +70,15 @@ def remove_reply(database: Database, outgoing: OutboxItem, known_as: str | None)
     row = message_rows.find_message(database, place, known_as)
     if row is None:
         return
-    message_rows.remove_part(database, place, known_as)
+    database.run("DELETE FROM message_parts WHERE place = :place AND message_id = :part", place=place, part=known_as)
     left = message_rows.join_parts(database, row)
     if not left:
         _remove(database, row, outgoing.sent_at)
         return
     before = _read(database, row)
     if before.id == known_as:
-        update = "UPDATE messages SET message_id = :first WHERE id = :message"
-        database.run(update, first=message_rows.first_part(database, row), message=row)
+        first = "SELECT message_id FROM message_parts WHERE message = :message ORDER BY part LIMIT 1"
+        database.run(f"UPDATE messages SET message_id = ({first}) WHERE id = :message", message=row)
     whole = replace(before, parts=left)
     messages.rewrite(database, row, before, messages.MessageRow(whole), outgoing.sent_at, "said")
     database.run("DELETE FROM turns WHERE message = :message", message=row)  # they say more than is left

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from tertulia.engine.limits import Cap
-from tertulia.engine.rooms import PLATFORM, Guest, Room
-from tertulia.errors import InvalidValue
+from tertulia.engine.rooms import PLATFORM, Guest, JoinResult, Room
 from tertulia.messages import Place
 from tertulia.store.database import Database, insert_row
 from tertulia.store.encoding import Columns, clean, format_time
@@ -46,20 +45,30 @@ class SqlRooms(Repository):
         update = "UPDATE rooms SET revoked_at = :at WHERE room_id = :room_id AND revoked_at IS NULL"
         return database.run(update, room_id=clean(room_id), at=format_time(utc(at))) > 0
 
+    @reading
+    def over(self, database: Database, *, at: datetime) -> Sequence[Room]:
+        select = f"""{_ROOMS} JOIN places p ON p.platform = :platform AND p.place_id = r.room_id
+            WHERE p.left_at IS NULL ORDER BY r.id"""
+        rooms = [_ROOM.decode(row, joined=joined) for joined, *row in database.all(select, platform=PLATFORM)]
+        return [room for room in rooms if not room.is_open(at)]
+
     @writing
-    def join(self, database: Database, guest: Guest, *, key: str | None, cookie: str) -> None:
+    def join(self, database: Database, guest: Guest, *, key: str | None, cookie: str) -> JoinResult:
         select = "SELECT id, key_digest FROM rooms WHERE room_id = :room_id"
         row, expected = database.one(select, room_id=clean(guest.room)) or (0, "")
         room = _get(database, guest.room)
         if room is None or key not in (expected, None):
-            raise InvalidValue("this link opens no room")
+            return "no such link"
         if not room.is_open(guest.joined_at):
-            raise InvalidValue("this room has ended")
-        if room.joined >= room.people:
-            raise InvalidValue(f"this room is full: it is for {room.people}")
+            return "ended"
         author = upsert_author(database, PLATFORM, guest.id)
+        if database.one("SELECT 1 FROM room_guests WHERE room = :room AND author = :author", room=row, author=author):
+            return "joined"
+        if room.joined >= room.people:
+            return "full"
         values = {**_GUEST.encode(guest), "name": clean(guest.name), "cookie_digest": cookie}
         insert_row(database, "room_guests", room=row, author=author, **values)
+        return "joined"
 
     @reading
     def guest(self, database: Database, cookie: str) -> Guest | None:

@@ -62,10 +62,10 @@ class Session:
     async def start_sending(self, *script: Any, model: Model | None = None) -> None:
         """Start a process that only sends: `Platform.run` is not called."""
         self.model = model or Scripted(*script)
-        self.platform = self.world.platform()
-        setattr(self.platform, "send", self._until_crash(self.platform.send))  # noqa: B010 (a method is replaced)
         self._crashed = False
         self.store = await self._processes.enter_async_context(Store.open(self._file))
+        self.platform = self.world.platform_on(self.store)
+        setattr(self.platform, "send", self._until_crash(self.platform.send))  # noqa: B010 (a method is replaced)
         behavior, clock = Behavior(debounce=0.0), RealClock(sleep=_short_sleep)
         engine = Engine(self.store, self.model, [self.platform], behavior=behavior, clock=clock)
         self.engine = await self._processes.enter_async_context(engine)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from tertulia.engine.store_protocols import StoreProtocol
 from tertulia.messages import Author, Place
 from tertulia.platform import Platform
 
@@ -48,6 +49,10 @@ class PlatformWorld(ABC):
     @abstractmethod
     def platform(self) -> Platform:
         """Return a new instance of the platform under test, as after a restart; the service keeps its state."""
+
+    def platform_on(self, store: StoreProtocol) -> Platform:
+        """Return `platform()`, for a process with this store: people of the page read it."""
+        return self.platform()
 
     @abstractmethod
     async def direct(self, author: Author) -> Place:

@@ -206,9 +206,34 @@ class InspectionContract:
         assert sums["n"].spent == Spent(calls=1, input=1000, cached=600, output=150, unpriced=1)
         times = await store.inspection.call_times(most=3)
         assert list(times)[1:] == [
-            CallTime(model="n", seconds=2.0),
-            CallTime(model="m", seconds=2.0, failure="Overloaded: busy"),
+            CallTime(model="n", seconds=2.0, ended_at=ended),
+            CallTime(
+                model="m", seconds=2.0, ended_at=ended, status="failed", error="Overloaded", why="Overloaded: busy"
+            ),
         ]
+
+    @check
+    async def test_a_bot_is_told_in_numbers(self, store: StoreProtocol) -> None:
+        await receive(store, a_message(), a_message(id="m2"), a_message(id="m3"))
+        await store.runs.begin(a_run(), PROMPT, at=NOON)
+        await store.runs.add_record(a_run(), 0, a_record(), call=a_call())
+        failed = a_call(status="failed", error="Overloaded", why="busy", usage=Usage(), price=None, money=0.0)
+        await store.runs.add_call(a_run(), failed)
+        await store.runs.begin(a_run(id="r2", taken=("m2",)), PROMPT, at=NOON)
+        await store.runs.end(a_run(id="r2", taken=("m2",), status="done", ended_at=LATER))
+        await store.outbox.put(a_reply(status="doubtful", attempts=1))
+        await store.tasks.add([a_task(id="t1", due_at=NOON), a_task(id="t2", due_at=LATER)])
+
+        found = await store.inspection.figures(NOON, now=NOON)
+
+        assert (found.waiting, found.waiting_since, found.open_runs) == (1, NOON, 1)
+        assert (found.runs, found.replies) == ({"open": 1, "done": 1}, {"doubtful": 1})
+        assert [(one.status, rounded(one.spent)) for one in found.calls] == [
+            ("answered", SPENT),
+            ("failed", Spent(calls=1)),
+        ]
+        assert (found.tasks_due, found.tasks_pending) == (1, 2)
+        assert found.newest_event_at == NOON
 
     @check
     async def test_a_day_is_counted(self, store: StoreProtocol) -> None:

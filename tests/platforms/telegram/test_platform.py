@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from orjson import Fragment
 
-from platforms.telegram.world import short_sleep, telegram
+from platforms.telegram.world import AT_ONCE, short_sleep, telegram
 from tertulia.errors import ConnectionLost, InvalidValue, KeyMissing, KeyRefused, NotSent, SendRefused
 from tertulia.messages import Author, Message, Place, Reply
 from tertulia.parts import Media
-from tertulia.platform import Change, CommandInfo, Delivery, PlaceMigrated, Received, Update
+from tertulia.platform import Change, CommandInfo, Delivery, PlaceMigrated, Received, Trouble, Update
 from tertulia.platforms.telegram.client import BotClient
 from tertulia.platforms.telegram.parameters import files, method_of
 from tertulia.platforms.telegram.platform import Telegram
@@ -252,16 +252,27 @@ async def test_what_an_older_version_could_not_read_is_read_again(bot: Telegram)
 
 
 async def test_two_programs_on_one_token_are_told_of_each_other(
-    sim: TelegramSim, bot: Telegram, olha: SimUser, caplog: pytest.LogCaptureFixture
+    sim: TelegramSim, olha: SimUser, caplog: pytest.LogCaptureFixture
 ) -> None:
+    told: list[Trouble] = []
+
+    async def pause(seconds: float) -> None:
+        assert ours.trouble
+        told.append(ours.trouble)
+
+    ours = Telegram(sim.token, base_url=sim.url, pace=AT_ONCE, sleep=pause)
+    await ours.open()
     sim.fail(409, times=2, method="getUpdates")
     inbox = Changes()
     olha.send(sim.private(olha), "one")
 
-    async with Running(bot, inbox):
+    async with Running(ours, inbox):
         await inbox.until(1)
 
     assert "another program gets the updates of this bot" in caplog.text
+    assert [(one.since, "Conflict" in one.why) for one in told] == [(told[0].since, True)] * 2
+    assert ours.trouble is None
+    await ours.close()
 
 
 TROUBLE: list[Any] = [429, 500, 502, "request lost"]

@@ -1,6 +1,6 @@
 """Pages over real sockets, for the tests of the server."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +13,8 @@ from tertulia.config import WebConfig
 from tertulia.engine.engine import Engine
 from tertulia.platforms.web.page_server import Page, serve_page
 from tertulia.platforms.web.roles import Role
-from tertulia.platforms.web.site import Replays, Site, StreamLimits
+from tertulia.platforms.web.room_platform import RoomPlatform
+from tertulia.platforms.web.site import Replays, RoomLimits, Site, StreamLimits
 from tertulia.store import Store
 
 NOW = datetime(2026, 11, 19, 12, tzinfo=UTC)
@@ -45,6 +46,9 @@ async def a_page(
     store: Store | None = None,
     engine: Engine | None = None,
     streams: StreamLimits | None = None,
+    rooms: RoomPlatform | None = None,
+    room_limits: RoomLimits | None = None,
+    now: Callable[[], datetime] = lambda: NOW,
     replays: Replays | None = None,
     **config: Any,
 ) -> AsyncIterator[Served]:
@@ -52,10 +56,12 @@ async def a_page(
     opened = store or await Store.open(folder / "bot.db")
     site = Site(
         store=opened,
-        now=lambda: NOW,
+        now=now,
         engine=engine,
+        rooms=rooms,
         agent="Gryag",
         streams=streams or StreamLimits(),
+        room_limits=room_limits or RoomLimits(),
         replays=replays,
     )
     options = WebConfig(**{"port": 0, **config})

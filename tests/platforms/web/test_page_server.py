@@ -125,6 +125,16 @@ async def test_every_answer_has_the_headers_that_keep_it_from_doing_anything(tmp
     assert answers["/health"].text == "ok"
 
 
+async def test_metrics_need_the_token(tmp_path: Path) -> None:
+    async with a_page(tmp_path) as served:
+        without = await served.client.get("/metrics")
+        measured = await served.client.get("/metrics", headers=served.bearer("reader"))
+
+    assert (without.status_code, measured.status_code) == (401, 200)
+    assert measured.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert "tertulia_messages_waiting 0\n" in measured.text
+
+
 def test_the_policy_lets_no_text_become_a_script() -> None:
     assert POLICY == (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; "
@@ -259,7 +269,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a name": ({"host": "bot.example.org"}, "can be reached by others"),
     "no key": ({"certificate": "a.pem"}, "go together"),
     "no name": ({"host": ANYWHERE, "proxy": ("10.0.0.5",)}, "hosts must name"),
-    "a name with a scheme": ({"hosts": ("https://bot.example.org",)}, "without scheme"),
+    "a name with a scheme": ({"hosts": ("https://bot.example.org",)}, "not 'https://bot.example.org'"),
     "a proxy by name": ({"proxy": ("nginx",)}, "proxy must be addresses"),
     "a path that leaves": ({"path": "/a b"}, "path is where"),
 }

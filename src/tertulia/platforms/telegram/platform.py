@@ -6,6 +6,7 @@ import os
 import re
 import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import count
 from typing import Any, TypeVar
@@ -23,6 +24,7 @@ from tertulia.errors import (
     ResponseUnreadable,
     SendRefused,
     TimedOut,
+    reason_of,
 )
 from tertulia.messages import Author, Place, Reply
 from tertulia.parts import Media
@@ -36,6 +38,7 @@ from tertulia.platform import (
     PlaceMigrated,
     PlaceRole,
     Platform,
+    Trouble,
 )
 from tertulia.platforms.telegram import types
 from tertulia.platforms.telegram.client import DEFAULT_BASE_URL, ApiError, BotClient, GatewayError, Pace
@@ -243,7 +246,7 @@ class Telegram(Platform):
                 failures += 1
                 await self._recover(failures, error)
                 continue
-            failures = 0
+            failures, self.trouble = 0, None
             await asyncio.gather(*[self.apply(inbox, number, raw) for number, raw in updates])
             if updates:
                 offset = updates[-1][0] + 1
@@ -297,9 +300,12 @@ class Telegram(Platform):
         """Call the service until it answers, whatever comes instead; `KeyRefused` is final."""
         for failures in count(1):
             try:
-                return await work()
+                answer = await work()
             except (NotSent, ConnectionLost, ResponseUnreadable, TimedOut, ApiError) as error:
                 await self._pause(failures, error)
+            else:
+                self.trouble = None
+                return answer
         raise AssertionError
 
     async def _set(self, method: str, params: Mapping[str, Any]) -> None:
@@ -319,13 +325,19 @@ class Telegram(Platform):
                 await self._client.call("deleteWebhook")
                 return
             log.warning("another program gets the updates of this bot: stop it, or give it another token")
-            await self._sleep(CONFLICT_PAUSE)
+            await self._wait(failures, error, CONFLICT_PAUSE)
             return
         await self._pause(failures, error)
 
     async def _pause(self, failures: int, error: Exception) -> None:
         pause = getattr(error, "retry_after", None) or backoff(failures, first=FIRST_RETRY, longest=LONGEST_RETRY)
         log.warning("Telegram is asked again in %g s: %s", pause, error)
+        await self._wait(failures, error, pause)
+
+    async def _wait(self, failures: int, error: Exception, pause: float) -> None:
+        at = datetime.now(UTC)
+        since = self.trouble.since if self.trouble and failures > 1 else at
+        self.trouble = Trouble(since=since, why=reason_of(error), retry_at=at + timedelta(seconds=pause))
         await self._sleep(pause)
 
     async def _send_media(self, reply: Reply, params: dict[str, Any]) -> str:

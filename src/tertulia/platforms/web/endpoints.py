@@ -25,7 +25,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     arguments: Any
     body: Any
     http: Any  # the request, for what is no JSON
-    is_allowed: Callable[[], bool]  # whether who asks still may: sessions end while a stream goes on
+    is_allowed: Callable[[], Awaitable[bool]]  # whether who asks still may: sessions end while a stream goes on
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ streams has no id, since it is stored nowhere: `live` is a text as it stands, a 
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from starlette.responses import Response, StreamingResponse
 
-from tertulia.engine.view import LiveAnswer, View, ViewUpdate, whole
+from tertulia.engine.view import LiveAnswer, View, ViewChange, ViewUpdate, whole
 from tertulia.engine.view_reader import ViewReader, change_since, polled_events, view_updates
 from tertulia.errors import StoreBroken, StoreTrouble
 from tertulia.events import Delta
@@ -25,9 +25,10 @@ from tertulia.parts import Text
 from tertulia.platforms.web.endpoints import EVENTS, MAX_NUMBER, Asked, Endpoint, Id, Number
 from tertulia.platforms.web.page_app import encode, refuse
 from tertulia.platforms.web.roles import Refusal
-from tertulia.platforms.web.site import Site
+from tertulia.platforms.web.site import Site, StreamLimits
 
 T = TypeVar("T")
+Shown = Callable[[ViewChange], Awaitable[Struct]]  # a change as who listens may see it
 
 RETRY = b"retry: 1000\n\n"  # milliseconds after which a browser comes back
 ALIVE = b":\n\n"
@@ -50,11 +51,71 @@ class Streams:
 
     def __init__(self) -> None:
         self.count = 0
-        self.is_ending = False
+        self._is_ending = False
 
     def end(self) -> None:
         """Let all of them end, since the page does."""
-        self.is_ending = True
+        self._is_ending = True
+
+    def respond(
+        self, site: Site, asked: Asked, events: AsyncGenerator[bytes, None], beside: "Beside | None" = None
+    ) -> Response:
+        """Return events as a response, until who asked may not see them any more."""
+        if self.count >= site.streams.most:
+            return refuse(Refusal(status=503, why=f"{self.count} streams are open, which is all that the page has"))
+        headers = {"x-accel-buffering": "no"}  # nginx would gather the events
+        if asked.http.method == "HEAD":
+            return Response(media_type=EVENTS, headers=headers)
+        stream = self._stream(site.streams, asked, events, beside or Beside())
+        return StreamingResponse(stream, media_type=EVENTS, headers=headers)
+
+    async def _stream(
+        self, limits: StreamLimits, asked: Asked, events: AsyncGenerator[bytes, None], beside: "Beside"
+    ) -> AsyncGenerator[bytes, None]:
+        clock = asyncio.get_running_loop().time
+        self.count += 1
+        beside.begin()
+        sent_at = looked = clock()
+        try:
+            yield RETRY
+            with suppress(StoreTrouble, StoreBroken):  # who comes back is told why
+                async with aclosing(ticking(events, limits.tick)) as items:
+                    async for event in items:
+                        if self._is_ending:
+                            return
+                        told = event or b""
+                        if not told or clock() - looked >= limits.tick:
+                            looked = clock()
+                            if not await asked.is_allowed():
+                                yield await beside.farewell()
+                                return
+                            told = await beside.news() + told
+                        if not told and clock() - sent_at >= limits.keep_alive:
+                            told = ALIVE
+                        if told:
+                            sent_at = clock()
+                            yield told
+        finally:
+            self.count -= 1
+            beside.end()
+
+
+class Beside:
+    """What a stream tells beside its events: nothing, where it is of a place."""
+
+    def begin(self) -> None:
+        """The stream is open."""
+
+    def end(self) -> None:
+        """The stream is closed."""
+
+    async def news(self) -> bytes:
+        """Return events of what has changed meanwhile. It is called whenever the stream looks about."""
+        return b""
+
+    async def farewell(self) -> bytes:
+        """Return what is told to who may not see it any more."""
+        return b""
 
 
 def event_endpoints(site: Site, streams: Streams) -> tuple[Endpoint, ...]:
@@ -62,14 +123,8 @@ def event_endpoints(site: Site, streams: Streams) -> tuple[Endpoint, ...]:
 
     async def follow(asked: Asked) -> Response:
         place = await find_place(site.store, asked.arguments.place)
-        if streams.count >= site.streams.most:
-            return refuse(Refusal(status=503, why=f"{streams.count} streams are open, which is all that the page has"))
-        after = _number(asked.http.headers.get("last-event-id", ""))
-        headers = {"x-accel-buffering": "no"}  # nginx would gather the events
-        if asked.http.method == "HEAD":
-            return Response(media_type=EVENTS, headers=headers)
-        events = _stream(site, place, asked, streams, after=asked.arguments.after if after is None else after)
-        return StreamingResponse(events, media_type=EVENTS, headers=headers)
+        shown = partial(shown_change, site.store, place)
+        return streams.respond(site, asked, place_events(site, place, after_of(asked), shown))
 
     return (
         Endpoint(
@@ -82,29 +137,13 @@ def event_endpoints(site: Site, streams: Streams) -> tuple[Endpoint, ...]:
     )
 
 
-async def _stream(
-    site: Site, place: Place, asked: Asked, streams: Streams, *, after: int | None
-) -> AsyncGenerator[bytes, None]:
-    """Yield the stream of a place until who asked may not see it any more."""
-    streams.count += 1
-    silent, tick = 0.0, site.streams.tick
-    try:
-        yield RETRY
-        async with aclosing(ticking(_place_events(site, place, after), tick)) as events:
-            async for event in events:
-                if streams.is_ending or not asked.is_allowed():
-                    return
-                silent = 0.0 if event else silent + tick
-                if event:
-                    yield event
-                elif silent >= site.streams.keep_alive:
-                    silent = 0.0
-                    yield ALIVE
-    finally:
-        streams.count -= 1
+def after_of(asked: Asked) -> int | None:
+    """Return the number of the last event that who comes back has seen."""
+    seen = _number(asked.http.headers.get("last-event-id", ""))
+    return asked.arguments.after if seen is None else seen
 
 
-async def _place_events(site: Site, place: Place, after: int | None) -> AsyncGenerator[bytes, None]:
+async def place_events(site: Site, place: Place, after: int | None, shown: Shown) -> AsyncGenerator[bytes, None]:
     """Yield what has changed in a place after an event, then each change and the text that streams."""
     store, engine = site.store, site.engine
     reader = ViewReader(store, place)
@@ -112,7 +151,7 @@ async def _place_events(site: Site, place: Place, after: int | None) -> AsyncGen
         view = await reader.read()
         first = whole(view) if after is None else await change_since(reader, store.events, view, after)
         if not first.is_empty:
-            yield _sent("change", await shown_change(store, place, first), first.event)
+            yield sent("change", await shown(first), first.event)
         updates = (
             engine.view(place, after=view)
             if engine
@@ -120,11 +159,11 @@ async def _place_events(site: Site, place: Place, after: int | None) -> AsyncGen
         )
         async for update in updates:
             if not update.change.is_empty:
-                yield _sent("change", await shown_change(store, place, update.change), update.change.event)
+                yield sent("change", await shown(update.change), update.change.event)
             elif update.view.event != view.event:
                 yield f"id: {update.view.event}\n\n".encode()  # of no event: a browser takes the id alone
             for kind, live in live_texts(view, update):
-                yield _sent(kind, live)
+                yield sent(kind, live)
             view = update.view
 
 
@@ -144,7 +183,7 @@ def _live_text(before: LiveAnswer | None, live: LiveAnswer, event: Any) -> tuple
     return "live", LiveText(run_id=live.run_id, text=live.whole)
 
 
-def _sent(kind: str, value: Struct, number: int | None = None) -> bytes:
+def sent(kind: str, value: Struct, number: int | None = None) -> bytes:
     """Return an event as it goes over the wire: JSON has no line breaks of its own."""
     numbered = "" if number is None else f"id: {number}\n"
     return f"{numbered}event: {kind}\ndata: ".encode() + encode(value) + b"\n\n"

@@ -99,7 +99,7 @@ def inspector_endpoints(site: Site) -> tuple[Endpoint, ...]:
         return Endpoint(path=path, summary=summary, handle=answer, answers=answers, **fields)
 
     async def shown_home(_: Any) -> Home:
-        return await home.home(store, now=now(), cap=site.cap)
+        return await home.home(store, now=now(), cap=site.cap, health=site.health)
 
     async def shown_places(_: Any) -> tuple[PlaceRow, ...]:
         return await places.places(store, now=now())

@@ -6,6 +6,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from tertulia.inspector.metrics import MEDIA_TYPE, metrics
 from tertulia.platforms.web.endpoints import TEXT, Asked, Endpoint
 from tertulia.platforms.web.guard import HEALTH
 from tertulia.platforms.web.openapi import openapi_document
@@ -26,8 +27,12 @@ def operating_endpoints(site: Site, address: PageAddress, others: Sequence[Endpo
     async def document(asked: Asked) -> dict[str, Any]:
         return openapi_document((*others, *own), version=version("tertulia"), path=address.path)
 
+    async def measure(asked: Asked) -> Response:
+        return Response(await metrics(site.store, now=site.now(), health=site.health), media_type=MEDIA_TYPE)
+
     own = (
         Endpoint(path=HEALTH, summary="Whether the store can be read", handle=health, roles=EVERYBODY, media_type=TEXT),
+        Endpoint(path="/metrics", summary="Metrics for Prometheus", handle=measure, media_type=TEXT),
         Endpoint(path="/api/openapi.json", summary="This document", handle=document),
     )
     return own

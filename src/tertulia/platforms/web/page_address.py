@@ -67,9 +67,9 @@ def page_address(config: WebConfig) -> PageAddress:
             f"host {config.host} can be reached by others: give certificate and key for TLS, or name in proxy the "
             "address of the proxy that speaks it"
         )
-    names = {_bracketed(name.lower()) for name in config.hosts}
-    if faulty := [name for name in names if not _NAME.fullmatch(name) and not _is_address(name)]:
+    if faulty := [name for name in config.hosts if not _NAME.fullmatch(name.lower()) and not _is_address(name)]:
         raise InvalidValue(f'hosts are names without scheme and port, as "bot.example.org", not {faulty[0]!r}')
+    names = {_bracketed(name.lower()) for name in config.hosts}
     if not _is_loopback(host) and host not in ANY:
         names.add(_bracketed(host))
     if not names and host in ANY:

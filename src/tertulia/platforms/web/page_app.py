@@ -1,7 +1,7 @@
 """The ASGI application of the page: endpoints behind one check of roles, and the static files."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,8 @@ from tertulia.jsonio import dumps
 from tertulia.platforms.web.endpoints import JSON, Asked, Endpoint
 from tertulia.platforms.web.guard import READS, Guard
 from tertulia.platforms.web.page_address import PageAddress
-from tertulia.platforms.web.roles import Access, Refusal, refusal
-from tertulia.platforms.web.sessions import Sessions
+from tertulia.platforms.web.roles import NOWHERE, Access, Refusal, Refused, refusal
+from tertulia.platforms.web.visitors import ROOM, Visitors
 
 log = logging.getLogger(__name__)
 
@@ -28,15 +28,13 @@ STATIC = Path(str(files("tertulia.platforms.web").joinpath("static")))
 MAX_BODY = 64 * 2**10  # bytes
 BASE = "{{base}}"  # in index.html: the path of the page
 SHELL = "no-cache"  # the files of the page itself: asked for again, and answered "not modified"
-BEARER = "bearer "
 
 NO_BODY = Refusal(status=415, why="the body must be JSON, with content-type: application/json")
 TOO_LARGE = Refusal(status=413, why=f"the body has more than {MAX_BODY:,} bytes")
 FAILED = Refusal(status=500, why="the page failed; the log of its process says why")
-NOWHERE = Refusal(status=404, why="there is nothing here")
 
 
-def make_app(endpoints: Iterable[Endpoint], sessions: Sessions, address: PageAddress) -> Guard:
+def make_app(endpoints: Iterable[Endpoint], visitors: Visitors, address: PageAddress) -> Guard:
     """Return the application: the guard around the endpoints, the static files, and the shell at every other path."""
     routes: dict[str, dict[str, Endpoint]] = {}
     for endpoint in endpoints:
@@ -50,10 +48,7 @@ def make_app(endpoints: Iterable[Endpoint], sessions: Sessions, address: PageAdd
         return refuse(NOWHERE)
 
     table = [
-        *(
-            Route(path, _answering(methods, sessions, address), methods=_methods(methods))
-            for path, methods in routes.items()
-        ),
+        *(Route(path, _answering(methods, visitors), methods=_methods(methods)) for path, methods in routes.items()),
         Route("/api/{rest:path}", nowhere, methods=["GET", "POST", "DELETE"]),
         Mount("/static", _Static(directory=STATIC)),
         Route("/{rest:path}", page),
@@ -75,19 +70,27 @@ def _methods(endpoints: Mapping[str, Endpoint]) -> list[str]:
     return list(endpoints)
 
 
-def _answering(endpoints: Mapping[str, Endpoint], sessions: Sessions, address: PageAddress) -> Callable[[Request], Any]:
+def _answering(endpoints: Mapping[str, Endpoint], visitors: Visitors) -> Callable[[Request], Any]:
     """Return what answers the requests for one path."""
 
-    def may_ask(endpoint: Endpoint, request: Request) -> bool:
-        return refusal(endpoint.roles, access_of(request, sessions, address)) is None
+    async def check(endpoint: Endpoint, request: Request) -> tuple[Access | None, Refusal | None]:
+        """Return who asks, and why they may not: the one check of all requests, streams and files."""
+        access = await visitors.access(request)
+        return access, refusal(endpoint.roles, access, room=request.path_params.get(ROOM))
 
     async def answer(request: Request) -> Response:
         endpoint = endpoints["GET" if request.method in READS else request.method]
-        access = access_of(request, sessions, address)
-        if refused := refusal(endpoint.roles, access):
-            return refuse(refused)
+
+        async def is_allowed() -> bool:
+            return (await check(endpoint, request))[1] is None
+
         try:
-            return await _respond(endpoint, access, request, is_allowed=lambda: may_ask(endpoint, request))
+            access, refused = await check(endpoint, request)
+            if refused:
+                return refuse(refused)
+            return await _respond(endpoint, access, request, is_allowed=is_allowed)
+        except Refused as error:
+            return refuse(error.refusal)
         except InvalidValue as error:
             return refuse(Refusal(status=404 if endpoint.method == "GET" else 409, why=str(error)))
         except (StoreTrouble, OperatorMustAct) as error:
@@ -101,17 +104,8 @@ def _answering(endpoints: Mapping[str, Endpoint], sessions: Sessions, address: P
     return answer
 
 
-def access_of(request: Request, sessions: Sessions, address: PageAddress) -> Access | None:
-    """Return what the cookie of a request, or the token in its head, gives access to."""
-    given = request.headers.get("authorization", "")
-    if given.lower().startswith(BEARER):
-        return sessions.bearer(given[len(BEARER) :].strip())
-    cookie = request.cookies.get(address.cookie, "")
-    return sessions.access(cookie) if cookie else None
-
-
 async def _respond(
-    endpoint: Endpoint, access: Access | None, request: Request, *, is_allowed: Callable[[], bool]
+    endpoint: Endpoint, access: Access | None, request: Request, *, is_allowed: Callable[[], Awaitable[bool]]
 ) -> Response:
     body = None
     try:
@@ -153,4 +147,5 @@ def encode(value: Any) -> bytes:
 
 def refuse(refused: Refusal) -> Response:
     """Return the response that says why not."""
-    return Response(dumps({"error": refused.why}), status_code=refused.status, media_type=JSON)
+    headers = {} if refused.retry_after is None else {"retry-after": str(refused.retry_after)}
+    return Response(dumps({"error": refused.why}), status_code=refused.status, media_type=JSON, headers=headers)

@@ -8,10 +8,12 @@ from msgspec import Struct
 
 from tertulia.context.gather import ContextOptions
 from tertulia.engine.engine import Engine
+from tertulia.engine.health import Health
 from tertulia.engine.limits import Cap
 from tertulia.engine.replay.replayer import Replayer
 from tertulia.engine.store_protocols import StoreProtocol
 from tertulia.models.base import Model
+from tertulia.platforms.web.room_platform import RoomPlatform
 
 
 class StreamLimits(Struct, frozen=True, kw_only=True):
@@ -20,6 +22,18 @@ class StreamLimits(Struct, frozen=True, kw_only=True):
     most: int = 100
     tick: float = 0.5  # seconds between two looks whether who listens still may
     keep_alive: float = 15.0  # seconds of silence, after which proxies might close a stream
+
+
+class RoomLimits(Struct, frozen=True, kw_only=True):
+    """How much guests may do, each of them."""
+
+    writes: int = 30  # at once
+    writes_per_second: float = 0.5  # after these
+    bytes: int = 200_000_000  # of files, in a day
+    files: int = 10  # of one message
+    uploads: int = 8  # under way, of all guests together
+    upload_seconds: float = 120.0  # in which a file must arrive
+    wrong_key_pause: float = 1.0  # seconds until who has a wrong key is told
 
 
 class Replays(Struct, frozen=True, kw_only=True):
@@ -37,11 +51,18 @@ class Site(Struct, frozen=True, kw_only=True):
     store: StoreProtocol
     now: Callable[[], datetime]
     engine: Engine | None = None  # None: a bot may be running in another process
+    rooms: RoomPlatform | None = None  # of the bot in this process: elsewhere nobody enters a room
     daily: Cap | None = None  # of the config; an engine knows its own
     agent: str = ""  # its name, as far as it is known here
     language: str = "en"  # of the bot's own lines, which the page takes too
     streams: StreamLimits = StreamLimits()
+    room_limits: RoomLimits = RoomLimits()
     replays: Replays | None = None  # None: no config is known here
+
+    @property
+    def health(self) -> Health | None:
+        """What the bot's own process knows of its models and platforms."""
+        return self.engine.health if self.engine else None
 
     @property
     def cap(self) -> Cap | None:

@@ -46,6 +46,7 @@ from tertulia.store.encoding import (
     clean,
     dumps,
 )
+from tertulia.store.file_garbage import files_of
 from tertulia.store.forget.removal import COPIES_OF_TITLES, DERIVED, NOBODY, OWN
 from tertulia.store.identities import find_author, find_place
 from tertulia.store.prompts import layer_contents
@@ -567,24 +568,12 @@ class Planner:
 
     async def _read_files(self, lost: Collection[str]) -> None:
         """Find the files of media that nobody else has, with the forms that only these have."""
-        files: set[str] = set()
         known = "SELECT unique_id, sha256 FROM media_files WHERE unique_id IN (:some)"
         async for unique_id, sha256 in self._of(known, lost):
             self._add("media_files", unique_id)
             if sha256 is None:
                 self._add("media_without_file", unique_id)
-            else:
-                files.add(sha256)
-        new = files
-        while new:
-            uses = "SELECT unique_id, sha256 FROM media_files WHERE sha256 IN (:some)"
-            forms = "SELECT source, sha256 FROM file_forms WHERE sha256 IN (:some) AND source <> sha256"
-            used = {sha256 async for unique_id, sha256 in self._of(uses, new) if unique_id not in lost}
-            used |= {sha256 async for source, sha256 in self._of(forms, new) if source not in files}
-            files -= used
-            made = "SELECT DISTINCT sha256 FROM file_forms WHERE source IN (:some) AND sha256 IS NOT NULL"
-            new = {sha256 async for (sha256,) in self._of(made, new - used)} - files - used
-            files |= new
+        files = await self._reader.run(partial(files_of, media=lost))
         for sha256 in sorted(files):
             self._add("files", sha256)
         texts = "SELECT source, form FROM file_forms WHERE source IN (:some) AND text <> ''"

@@ -1,0 +1,195 @@
+"""Endpoints of files: uploaded in rooms, and sent so that none of them runs anything in the name of the page."""
+
+import asyncio
+import re
+import time
+from collections import Counter
+from urllib.parse import quote
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tertulia.errors import MediaUnavailable
+from tertulia.media.content_types import PICTURES, STREAMS
+from tertulia.media.values import StoredFile
+from tertulia.messages import Place
+from tertulia.parts import Media
+from tertulia.platforms.web.allowance import Allowance
+from tertulia.platforms.web.endpoints import BYTES, Asked, Endpoint, Id, write
+from tertulia.platforms.web.roles import IN_ROOM, TALKERS, Refusal, Refused, refused
+from tertulia.platforms.web.room_members import OfRoom, find_room, member, platform_of, talker
+from tertulia.platforms.web.room_platform import OWNER, is_uploader
+from tertulia.platforms.web.site import Site
+
+SANDBOX = {"content-security-policy": "sandbox", "x-content-type-options": "nosniff"}
+DAY = 86_400.0  # seconds
+OF_ONE = 2  # uploads under way, of one person
+BUSY = Refusal(status=429, why="other files are on their way: try again in a moment", retry_after=1)
+_RANGE = re.compile(r"bytes=(\d{0,15})-(\d{0,15})")
+
+
+class OfFile(Struct, frozen=True, kw_only=True):
+    file: Id  # the unique id of media, or the SHA-256 of a file
+
+
+class OfRoomFile(OfRoom, frozen=True, kw_only=True):
+    file: Id
+
+
+class Uploaded(Struct, frozen=True, kw_only=True):
+    """A file that a message can have."""
+
+    file: str
+    kind: str
+    mime: str  # by its content
+    size: int
+    inline: bool  # whether it is shown in the page
+    width: int | None = None
+    height: int | None = None
+    seconds: float | None = None
+
+
+def is_inline(file: StoredFile) -> bool:
+    """Return whether a file is shown in the page: an image, a sound or a video that was decoded."""
+    if file.mime in PICTURES:
+        return file.width is not None
+    return file.mime in STREAMS and file.seconds is not None
+
+
+def kind_of(file: StoredFile) -> str:
+    """Return the kind of media that a file is."""
+    kind = file.mime.partition("/")[0]
+    if not is_inline(file):
+        return "document"
+    if kind == "image":
+        return "animation" if (file.frames or 1) > 1 else "photo"
+    return kind
+
+
+def file_endpoints(site: Site) -> tuple[Endpoint, ...]:
+    """Return the endpoints of files."""
+    store, limits = site.store, site.room_limits
+    uploads = asyncio.Semaphore(limits.uploads)
+    uploading = Counter[str]()
+    bytes_left = Allowance(limits.bytes, limits.bytes / DAY, time.monotonic)
+
+    async def upload(asked: Asked) -> Uploaded:
+        platform, (_, me) = platform_of(site), await talker(site, asked)
+        if uploads.locked() or uploading[me.id] >= OF_ONE:
+            raise Refused(BUSY)
+        async with uploads:
+            uploading[me.id] += 1
+            try:
+                async with asyncio.timeout(limits.upload_seconds):
+                    data = await read_body(asked.http, platform.largest)
+            except TimeoutError:
+                raise refused(408, f"the file did not come within {limits.upload_seconds:g} seconds") from None
+            finally:
+                uploading[me.id] -= 1
+            if me.id != OWNER:
+                bytes_left.take(me.id, len(data))
+            try:
+                file_id, file = await platform.add_file(me, data)
+            except MediaUnavailable as error:
+                raise refused(503 if error.for_now else 415, f"the file cannot be taken: {error}") from error
+        return Uploaded(
+            file=file_id,
+            kind=kind_of(file),
+            mime=file.mime,
+            size=file.size,
+            inline=is_inline(file),
+            width=file.width,
+            height=file.height,
+            seconds=file.seconds,
+        )
+
+    async def of_room(asked: Asked) -> Response:
+        room, me = await find_room(site, asked), await member(site, asked)
+        media = await _shown(room.place, asked.arguments.file)
+        if media is None and not is_uploader(me, asked.arguments.file):
+            raise refused(404, "there is no such file")
+        return await respond(asked.http, asked.arguments.file, media)
+
+    async def _shown(place: Place, file_id: str) -> Media | None:
+        """Return the media of a message that is seen in the room."""
+        message = await store.inspection.message_with(place, file_id)
+        held = [part for part in message.parts if isinstance(part, Media)] if message else []
+        return next((one for one in held if one.unique_id == file_id), None)
+
+    async def of_store(asked: Asked) -> Response:
+        return await respond(asked.http, asked.arguments.file, None)
+
+    async def respond(request: Request, file_id: str, media: Media | None) -> Response:
+        found = (await store.media.find([file_id])).get(file_id)
+        sha256 = found.sha256 if isinstance(found, StoredFile) else (media.sha256 if media else file_id) or file_id
+        file = (await store.media.get([sha256])).get(sha256)
+        data = await store.media.read(sha256, at=site.now()) if file else None
+        if file is None or data is None:
+            raise refused(404, "there is no such file")
+        return file_response(request, data, file, name=(media.label if media else None) or "")
+
+    return (
+        write(
+            "POST",
+            "/api/rooms/{room}/files",
+            "Upload a file, the body of the request, for a message",
+            handle=upload,
+            roles=TALKERS,
+            arguments=OfRoom,
+            answers=Uploaded,
+        ),
+        Endpoint(
+            path="/api/rooms/{room}/files/{file}",
+            summary="A file that is shown in a room",
+            handle=of_room,
+            roles=IN_ROOM,
+            arguments=OfRoomFile,
+            media_type=BYTES,
+        ),
+        Endpoint(
+            path="/api/files/{file:path}",
+            summary="A file of the store",
+            handle=of_store,
+            arguments=OfFile,
+            media_type=BYTES,
+        ),
+    )
+
+
+async def read_body(request: Request, largest: int) -> bytes:
+    """Return the body of a request; raise `Refused` as soon as it is too large."""
+    too_large = refused(413, f"the file has more than {largest:,} bytes")
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared[:15]) > largest:
+        raise too_large
+    data = bytearray()
+    async for piece in request.stream():
+        data += piece
+        if len(data) > largest:
+            raise too_large
+    return bytes(data)
+
+
+def file_response(request: Request, data: bytes, file: StoredFile, *, name: str = "") -> Response:
+    """Return a file, or the range of it that is asked for: shown if it was decoded, else as a download."""
+    how = "inline" if is_inline(file) else "attachment"
+    named = f"; filename*=UTF-8''{quote(name, safe='', errors='replace')}" if name else ""
+    headers = {**SANDBOX, "content-disposition": f"{how}{named}", "accept-ranges": "bytes"}
+    mime = file.mime if is_inline(file) else BYTES
+    asked = _RANGE.fullmatch(request.headers.get("range", ""))
+    if asked is None or asked[0] == "bytes=-":
+        return Response(data, media_type=mime, headers=headers)
+    first, last = _range(asked[1], asked[2], len(data))
+    if not first <= last < len(data):
+        headers["content-range"] = f"bytes */{len(data)}"
+        return Response(status_code=416, headers=headers)
+    headers["content-range"] = f"bytes {first}-{last}/{len(data)}"
+    return Response(data[first : last + 1], status_code=206, media_type=mime, headers=headers)
+
+
+def _range(first: str, last: str, size: int) -> tuple[int, int]:
+    """Return the first and the last byte that are asked for: `2-5`, `2-` or the last ones, `-5`."""
+    if not first:
+        return max(0, size - int(last)), size - 1
+    return int(first), min(int(last), size - 1) if last else size - 1

@@ -1,0 +1,1 @@
+"""Traces: what runs did as spans of OpenTelemetry. Read `tracing.py` first."""
