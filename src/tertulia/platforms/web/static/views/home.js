@@ -3,6 +3,7 @@ import {
   address, clock, duration, home, html, longDay, money, named, number, placeKind, placeName, seconds, share, short, t, to,
   useApi, useSignal, bytes, when,
 } from "../core.js";
+import { RoomsCard } from "./rooms.js";
 import { Act, Card, Chip, Empty, Heading, LayerBar, Money, Name, StateChip, Tabs, totalOf } from "../parts.js";
 
 export function Home() {
@@ -21,6 +22,7 @@ export function Home() {
               ${shown.to_decide.map((one) => html`<${ToDecide} key=${one.item.id} one=${one} />`)}
             <//>`}
           <${Places} rows=${shown.places} />
+          <${RoomsCard} />
           <${LastRuns} rows=${shown.runs} />
         </div>
         <aside aria-label=${t("home.health")}>
@@ -65,6 +67,11 @@ function Numbers({ shown }) {
     </div>`;
 }
 
+/** What can be done about a reply of which nobody knows whether people have it. */
+export const Settle = ({ item, after }) => html`
+  <${Act} label=${t("outbox.send")} order=${{ kind: "send reply", subject: item.id }} question=${t("outbox.send_question")} after=${after} />
+  <${Act} label=${t("outbox.drop")} kind="bad" order=${{ kind: "drop reply", subject: item.id }} question=${t("outbox.drop_question")} after=${after} />`;
+
 export function ToDecide({ one, after }) {
   const { item } = one;
   return html`
@@ -75,8 +82,7 @@ export function ToDecide({ one, after }) {
         <p class="note">${item.why || t("outbox.doubtful")}</p>
       </div>
       <div class="buttons">
-        <${Act} label=${t("outbox.send")} path=${`/outbox/${encodeURIComponent(item.id)}/send`} after=${after} />
-        <${Act} label=${t("outbox.drop")} kind="bad" path=${`/outbox/${encodeURIComponent(item.id)}/drop`} after=${after} />
+        <${Settle} item=${item} after=${after} />
         ${item.run && html`<a href=${to(`/run/${item.run}`)}>${t("run.named", { id: short(item.run) })}</a>`}
       </div>
     </article>`;
@@ -203,6 +209,6 @@ export const taskWords = (task) => {
 export function PlacesPage() {
   const shown = useApi("/places", { every: 10 });
   return html`<div class="page"><${Heading} title=${t("nav.places")} note=${t("places.note")} />
-    ${shown.data ? html`<${Places} rows=${shown.data} />` : shown.error ? html`<p class="notice bad" role="alert">${shown.error.message}</p>` : html`<div class="skeleton" />`}</div>`;
+    ${shown.data ? html`<${Places} rows=${shown.data} /><${RoomsCard} />` : shown.error ? html`<p class="notice bad" role="alert">${shown.error.message}</p>` : html`<div class="skeleton" />`}</div>`;
 }
 

@@ -31,7 +31,7 @@ function RunView({ shown, reload }) {
       <${Heading} title=${message ? message.text || t("message.media") : t("message.gone")} note=${sentence(shown, status)}
         side=${html`
           <${Chip} kind=${{ done: "ok", failed: "bad", open: "accent" }[status]}>${t(`run.${status}`)}<//>
-          ${status === "failed" && html`<${Act} label=${t("run.retry")} path=${`/runs/${encodeURIComponent(run.id)}/retry`} after=${reload} question=${t("run.retry_question")} />`}
+          ${status === "failed" && html`<${Act} label=${t("run.retry")} order=${{ kind: "retry run", subject: run.id }} after=${reload} question=${t("run.retry_question")} />`}
           ${step && html`<${Copies} run=${run} step=${step} />`}`} />
       <${Card} title=${t(status === "failed" ? "run.to_notice" : "run.from_to")} kind="line-card"
         side=${html`<${Tabs} name="form" initial="compact" current=${form} label=${t("run.form")} of=${FORMS.map((name) => [name, t(`run.${name}`)])} />
