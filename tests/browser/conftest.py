@@ -36,7 +36,8 @@ async def told(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Told]:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def kitchen(browser: Browser, told: Told, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shown]:
     path = tmp_path_factory.mktemp("page") / "kitchen.db"  # of its tokens
-    async with shown_page(browser, told.store, path, engine=told.engine, now=told.clock.now) as shown:
+    site = {"engine": told.engine, "rooms": told.rooms, "now": told.clock.now}
+    async with shown_page(browser, told.store, path, **site) as shown:
         yield shown
 
 

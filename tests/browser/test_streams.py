@@ -64,7 +64,7 @@ async def test_a_stream_that_was_cut_off_resumes_without_a_gap_or_a_double(kitch
 
             await expect(log).to_contain_text("All of it.")
             stored = [text_of(row["message"]) for row in (await visited.ask(f"/places/{PLACE}"))["messages"]]
-            await expect(log.locator("article.message p.words")).to_have_text(stored)
+            await expect(log.locator("article.message div.text")).to_have_text(stored)
             seen = await page.evaluate("self.seen")
             refused = [fault for fault in visited.faults if "net::ERR_" in fault]
             assert visited.faults == refused != []

@@ -7,7 +7,7 @@ from typing import Any
 from playwright.async_api import Locator, expect
 
 from browser.kitchen import KITCHEN, PERSONA, Told
-from browser.visits import Shown, visit
+from browser.visits import Shown, picture, visit
 from tertulia.inspector.places import place_key
 
 PLACE = place_key(KITCHEN)
@@ -35,6 +35,7 @@ async def test_from_an_answer_one_comes_to_its_request_as_it_went_over_the_wire(
         await expect(page.locator(".beside .checks .ok").first).to_contain_text(
             "rebuilt from the store, as it was sent"
         )
+        await picture(page, "run")
         await page.get_by_role("button", name="Wire JSON").click()
         await expect(page.locator(".wire pre.json")).to_contain_text('"systemInstruction"')
         await page.get_by_role("button", name="JSON", exact=True).click()
@@ -60,6 +61,7 @@ async def test_a_prefix_that_was_broken_on_purpose_is_named_where_it_broke_and_i
         )
         assert marks.count("broke here, in “instruction”: its instruction changed") == 1
         assert await cells(changed) == ["0 %"]
+        await picture(page, "strata")
         for strip in (strips.filter(has_text="Gryag, how much did the plumber take for the valve?"), changed):
             await strip.get_by_role("checkbox").check()
 

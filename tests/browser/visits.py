@@ -1,13 +1,16 @@
 """People who look at a page in a browser. What must never happen there is noted, and fails the walk."""
 
+import os
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from PIL import Image
 from playwright.async_api import Browser, ConsoleMessage, Dialog, Error, Page, Request, expect
 
 from tertulia.config import WebConfig
@@ -17,6 +20,7 @@ from tertulia.platforms.web.roles import Role
 from tertulia.platforms.web.site import Site
 from tertulia.store import Store
 
+PICTURES = Path(__file__).parent.parent.parent / "docs" / "pictures"
 END = datetime(2026, 11, 19, 18, tzinfo=UTC)  # of what is told, for the bot and in the browser
 PATIENCE = 15_000  # milliseconds, for what comes at once on a machine that does nothing else
 expect.set_options(timeout=PATIENCE)
@@ -86,6 +90,13 @@ async def visit(
         assert visited.faults == []
     finally:
         await context.close()
+
+
+async def picture(page: Page, name: str) -> None:
+    """Take a picture of what is seen for the pages of docs/, where they are asked for."""
+    if "TERTULIA_PICTURES" in os.environ:
+        image = Image.open(BytesIO(await page.screenshot())).convert("RGB")
+        image.quantize(256, Image.Quantize.MAXCOVERAGE).save(PICTURES / f"{name}.png", optimize=True)
 
 
 def noted(tab: Page, url: str) -> list[str]:
