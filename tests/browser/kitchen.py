@@ -172,10 +172,6 @@ class Teller:
         assert self.last is not None
         return self.last
 
-    def will_answer(self, *answers: Any) -> None:
-        """Let the model give *answers*, one after another."""
-        self._script.answers += [one if isinstance(one, Answer) else Answer(text=one, thoughts="") for one in answers]
-
     async def post(
         self,
         author: Author,
@@ -189,7 +185,7 @@ class Teller:
         """Let a person say something."""
         if at:
             self._clock.set(at)
-        self.will_answer(*answers)
+        self.prepare(*answers)
         self._count += 1
         self.last = Message(
             id=str(100 + self._count),
@@ -201,6 +197,10 @@ class Teller:
         )
         await self.engine.receive(self.last)
         return self.last
+
+    def prepare(self, *answers: Any) -> None:
+        """Give the model its next answers."""
+        self._script.answers += [one if isinstance(one, Answer) else Answer(text=one, thoughts="") for one in answers]
 
 
 def calls(name: str, **args: Any) -> Answer:

@@ -53,7 +53,7 @@ async def test_three_people_talk_with_the_agent_in_a_room(kitchen: Shown, told: 
             await expect(page.locator(".people-list bdi")).to_have_text(["Maya", "Taras", "Olena", "Гряг"])
 
         # An image, a tool, and an answer that is read while it is written
-        told.teller.will_answer(calls("calculate", expression="145+160+150"), "Борщ, деруни й вареники: 455 грн.")
+        told.teller.prepare(calls("calculate", expression="145+160+150"), "Борщ, деруни й вареники: 455 грн.")
         file: FilePayload = {"name": "menu.png", "mimeType": "image/png", "buffer": a_menu()}
         await maya.locator("input[type=file]").set_input_files([file])
         await write(maya, "Гряже, що тут візьмемо на трьох?")
@@ -65,7 +65,7 @@ async def test_three_people_talk_with_the_agent_in_a_room(kitchen: Shown, told: 
             await expect(answer.locator("details summary", has_text="calculate")).to_contain_text("145+160+150")
         await expect(olena.locator(".live")).to_have_count(0)
 
-        told.teller.will_answer(LONG)
+        told.teller.prepare(LONG)
         await write(taras, "Гряже, розкажи довгу історію")
         await expect(olena.locator(".live")).to_contain_text("Рядок 3 довгої")
         await taras.get_by_role("button", name="Stop").click()
