@@ -17,7 +17,7 @@ QUESTION = "Гряже, о котрій зустріч біля пекарні?"
 def sent_to_the_service(told: Told, text: str) -> Any:
     """The request with a question as the simulator received it, without what the page does not show."""
     bodies = [request.body for request in told.sim.requests]
-    (body,) = (one for one in bodies if text in json.dumps(one["contents"][-1], ensure_ascii=False))
+    body = next(one for one in bodies if text in json.dumps(one["contents"][-1], ensure_ascii=False))
     words = re.sub(r'"thoughtSignature": "[^"]*"', '"thoughtSignature": "•••"', json.dumps(body, ensure_ascii=False))
     (mark,) = set(re.findall(r"\[#(\w+)\]", words))
     return json.loads(words.replace(mark, "•••"))
