@@ -79,7 +79,7 @@ export function ToDecide({ one, after }) {
       <div class="grow">
         <p dir="auto"><a href=${to(`/p/${one.place_key}`)}><b>${placeName(item.reply.place)}</b></a>
           <span class="muted"> ${when(item.made_at)} </span> ${item.reply.text}</p>
-        <p class="note">${item.why || t("outbox.doubtful")}</p>
+        <p class="note">${t("outbox.doubtful")} ${item.why}</p>
       </div>
       <div class="buttons">
         <${Settle} item=${item} after=${after} />
