@@ -56,8 +56,11 @@ def why_lines(view: View, words: str) -> list[str]:
 
 def _run_words(run: Run) -> str:
     """`run 85a6b2c1, gemini-3.8-flash: done in 1.2 s`"""
-    how = f"failed after {run.seconds:.1f} s: {run.why}" if run.status == "failed" else f"done in {run.seconds:.1f} s"
-    return f"run {run.id[:SHORTEST]}, {run.model}: {'it goes on' if run.status == 'open' else how}"
+    named = f"run {run.id[:SHORTEST]}, {run.model}"
+    if run.ended_at is None:
+        return f"{named}: under way"
+    took = f"{(run.ended_at - run.began_at).total_seconds():.1f} s"
+    return f"{named}: failed after {took}: {run.why}" if run.status == "failed" else f"{named}: done in {took}"
 
 
 def _first_shown(view: View, shown: int) -> int:
