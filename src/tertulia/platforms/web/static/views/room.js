@@ -181,6 +181,7 @@ function Room({ room }) {
     const note = (state) => setSent((before) => [...before.filter((one) => one.id !== message.id), { ...message, ...state }]);
     note({});
     setCount((n) => n + 1);
+    if (!shown.atEnd) shown.newest();
     try {
       const { message: id } = await ask(`${path}/messages`, { method: "POST", body: wire(message) });
       note({ message: id });
