@@ -1,6 +1,6 @@
 // Home: whether the bot is well, what it has spent today, what waits for a decision.
 import {
-  address, clock, duration, home, html, longDay, money, named, number, placeKind, placeName, seconds, share, short, t, to,
+  address, clock, duration, home, html, longDay, money, named, number, placeKind, placeName, seconds, session, share, short, t, to,
   useApi, useSignal, bytes, when,
 } from "../core.js";
 import { RoomsCard } from "./rooms.js";
@@ -36,7 +36,7 @@ export function Home() {
 }
 
 function sentence(shown) {
-  const agent = shown.agent || t("home.bot");
+  const agent = shown.agent || session.peek().agent || t("home.bot");
   const first = t(shown.running ? "home.answers" : "home.stopped", { agent });
   return shown.to_decide.length ? `${first} ${t("home.waits_for_you", { n: shown.to_decide.length })}` : first;
 }
@@ -51,7 +51,7 @@ function Numbers({ shown }) {
     <div class="stats">
       <div class="stat"><h2>${t("home.spent")}</h2><b><${Money} spent=${today} /></b>
         <p>${[capped, t("home.without_cache", { money: money(today.without_cache) })].filter(Boolean).join("; ")}</p>
-        ${shown.hours.length > 1 && html`
+        ${shown.hours.some(Boolean) && html`
           <div class="spark" role="img" aria-label=${t("home.hours")}>
             ${shown.hours.map((one, hour) => html`
               <i key=${hour} style=${{ height: `${Math.max(4, (100 * one) / highest)}%` }} class=${one ? "" : "none"}
