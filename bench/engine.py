@@ -146,8 +146,8 @@ def server_time(url: str | None) -> float:
 
     with psycopg.connect(url) as connection:
         row = connection.execute("SELECT pg_backend_pid()").fetchone()
-    assert row
-    parent = int(_stat(row[0])[1])
+        assert row
+        parent = int(_stat(row[0])[1])  # while it is connected: afterwards nothing is known of its process
     stats = [_stat(int(path.name)) for path in Path("/proc").iterdir() if path.name.isdigit()]
     ours = [_stat(parent), *(stat for stat in stats if int(stat[1]) == parent)]
     ticks = sum(int(number) for stat in ours for number in stat[11:15])

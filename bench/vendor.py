@@ -5,6 +5,7 @@
 
 import base64
 import hashlib
+import re
 import subprocess
 import tarfile
 import tempfile
@@ -40,7 +41,8 @@ PACKAGES: dict[str, tuple[str, dict[str, str]]] = {
         },
     ),
 }
-# Browsers know no packages: a bare import becomes an address. The maps of sources are not vendored.
+# Browsers know no packages: a bare import becomes an address. Comments and maps of sources are not vendored.
+COMMENTS = re.compile(rb"^[ \t]*(?://[^\n]*|/\*.*?\*/)[ \t]*(?:\n|\Z)", re.M | re.S)  # on lines of their own
 REWRITTEN = {b'from"preact"': b'from"./preact.js"'}
 
 
@@ -63,8 +65,7 @@ def main() -> None:
 
 def _write(path: Path, data: bytes) -> None:
     if path.suffix == ".js":
-        lines = [line for line in data.splitlines(keepends=True) if not line.startswith(b"//# sourceMappingURL=")]
-        data = b"".join(lines)
+        data = COMMENTS.sub(b"", data)
         for bare, address in REWRITTEN.items():
             data = data.replace(bare, address)
     path.parent.mkdir(parents=True, exist_ok=True)

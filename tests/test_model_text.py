@@ -28,6 +28,7 @@ AREAS: dict[str, Callable[[], str | Awaitable[str]]] = {
     "tool_results_calculator.txt": tools.calculator,
     "tool_results_clock.txt": tools.clocks,
     "tool_results_memory.txt": tools.memories,
+    "tool_results_recorded.txt": tools.recorded,
     "tool_results_reminders.txt": tools.reminders,
     "tool_results_services.txt": tools.services,
     "tool_failures.txt": tools.toolbox,

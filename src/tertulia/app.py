@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -79,7 +79,7 @@ async def run_bot(path: Path, environment: Mapping[str, str] = os.environ) -> No
             f"{path} names no platform: set TERTULIA_TELEGRAM_TOKEN, add [web] or [platforms.NAME], "
             "or talk to the bot with `tertulia chat`"
         )
-    async with open_bot(file, environment) as engine, page_of(engine, file, environment), traces_of(engine, file):
+    async with open_bot(file, environment) as engine, page_of(engine, file), traces_of(engine, file):
         beside = [
             asyncio.create_task(log_events(engine.events())),
             asyncio.create_task(reload_on_change(engine, file, environment)),
@@ -100,7 +100,7 @@ async def run_bot(path: Path, environment: Mapping[str, str] = os.environ) -> No
 
 
 @asynccontextmanager
-async def page_of(engine: Engine, file: ConfigFile, environment: Mapping[str, str] = os.environ) -> AsyncIterator[None]:
+async def page_of(engine: Engine, file: ConfigFile) -> AsyncIterator[None]:
     """Serve the page that a config asks for, and print its links; without the table `[web]` do nothing."""
     if file.web is None:
         yield
@@ -108,10 +108,6 @@ async def page_of(engine: Engine, file: ConfigFile, environment: Mapping[str, st
     from tertulia.platforms.web.page_server import serve_page
 
     config, rooms = file.config, engine.platforms.get(PLATFORM)
-
-    async def replayer() -> Replayer:
-        return engine.replayer()
-
     site = Site(
         store=engine.store,
         now=lambda: datetime.now(UTC),
@@ -119,7 +115,6 @@ async def page_of(engine: Engine, file: ConfigFile, environment: Mapping[str, st
         rooms=rooms if isinstance(rooms, RoomPlatform) else None,
         agent=config.persona.name,
         language=config.behavior.language,
-        replays=replays_of(file, replayer, environment),
     )
     async with AsyncExitStack() as opened:
         with file.naming("web"):
@@ -210,20 +205,13 @@ def _rooms_of(store: Store, config: Config, clock: EngineClock) -> RoomPlatform:
     return RoomPlatform(store.rooms, store.media, now=clock.now, name=name, largest=largest)
 
 
-def replays_of(
-    file: ConfigFile, replayer: Callable[[], Awaitable[Replayer]], environment: Mapping[str, str] = os.environ
-) -> Replays:
-    """Return what sends past requests of the page to the models of a config."""
+def replays_of(store: Store, file: ConfigFile, environment: Mapping[str, str] = os.environ) -> Replays:
+    """Return what replays past requests of a store by a config, beside its bot."""
 
     async def opened(name: str, stack: AsyncExitStack) -> Model:
         return await open_model(name, file, stack, environment)
 
-    return Replays(
-        context=file.config.context,
-        models=file.config.models,
-        open=replayer,
-        open_model=opened,
-    )
+    return Replays(models=file.config.models, open=lambda: open_replayer(store, file, environment), open_model=opened)
 
 
 async def open_replayer(

@@ -183,7 +183,7 @@ class Teller:
         """Let a person say something."""
         if at:
             self._clock.set(at)
-        self._script.answers += [one if isinstance(one, Answer) else Answer(text=one, thoughts="") for one in answers]
+        self.prepare(*answers)
         self._count += 1
         self.last = Message(
             id=str(100 + self._count),
@@ -195,6 +195,10 @@ class Teller:
         )
         await self.engine.receive(self.last)
         return self.last
+
+    def prepare(self, *answers: Any) -> None:
+        """Give the model its next answers."""
+        self._script.answers += [one if isinstance(one, Answer) else Answer(text=one, thoughts="") for one in answers]
 
 
 def calls(name: str, **args: Any) -> Answer:

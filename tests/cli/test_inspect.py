@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import re
+import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from engine.engines import GROUP
 from inspector.evening import NOW, an_evening, doubt
 from store.builders import PROMPT, a_run
 from tertulia import Store
+from tertulia.models.calls import Call
 from tertulia.turns import Layer, Prompt
 
 
@@ -40,11 +44,26 @@ def test_without_an_argument_it_shows_how_the_bot_is(here: Here, db: str) -> Non
     lines = shown.splitlines()
 
     assert (status, errors) == (0, "")
-    assert lines[0] == "Gryag answers. 1 reply waits for your decision."
+    assert lines[0] == "Gryag is not running. 1 reply waits for your decision."
     assert lines[4] == f"store:   {db}: 7 messages, 4 prompts, 0 facts, 0 episodes"
     assert lines[5].startswith("decide:  Perhaps. to Friends (recorded): nobody knows whether it arrived")
     assert cells(lines[7:9])[1][:3] == ["Friends (recorded)", "to decide", "Gryag: Perhaps."]
     assert [row[-1] for row in cells(lines[11:])] == ["failed", "done", "done"]
+
+
+def test_a_model_that_does_not_answer_is_named_with_its_last_error(here: Here, db: str, tmp_path: Path) -> None:
+    own = shutil.copy(db, tmp_path / "own.db")
+
+    async def fail() -> None:
+        at = datetime.now(UTC)
+        call = Call(model="m", begun_at=at, ended_at=at, status="failed", error="Overloaded", why="busy")
+        async with Store.open(own) as store:
+            await store.usage.add(call, place=None)
+
+    asyncio.run(fail())
+    shown = here("inspect", "--db", str(own))[1]
+
+    assert re.search(r"^down:    m since [-\d: ]+: Overloaded: busy$", shown, re.MULTILINE)
 
 
 def test_a_place_has_its_requests_as_bars_and_its_decisions(here: Here, db: str) -> None:

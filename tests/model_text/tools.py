@@ -8,10 +8,11 @@ from typing import Any
 from memory.known import a_fact
 from model_text.shown import a_section, in_json, shown_part, shown_specs
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message, a_photo
-from store.builders import a_run, a_task, begin
+from store.builders import a_run, a_task, a_tool_run, begin
 from tertulia import RunContext, Store
+from tertulia.engine.replay.recorded_tools import RecordedTools
 from tertulia.messages import Author, Place
-from tertulia.parts import ToolCall
+from tertulia.parts import ToolCall, ToolResult
 from tertulia.tasks.reminders import MOST
 from tertulia.toolbox.toolbox import Toolbox, tool
 from tertulia.tools.calculator import calculate
@@ -216,6 +217,15 @@ async def services() -> str:
 class Unspeakable(Exception):
     def __str__(self) -> str:
         raise RuntimeError
+
+
+async def recorded() -> str:
+    """What a model is told in a replay: the results of then in order, the last one again; of other calls nothing."""
+    results = [ToolResult(name="look", value=value) for value in ("free", "taken")]
+    runs = [a_tool_run(call=ToolCall(name="look", args={"seat": "3A"}), result=one) for one in results]
+    box = RecordedTools([ToolSpec(name="look", parameters={"type": "object"})], runs)
+    seats: tuple[dict[str, str], ...] = ({"seat": "3A"}, {"seat": "3A"}, {"seat": "3A"}, {"seat": "9Z"})
+    return await told(box, [("look", seat) for seat in seats])
 
 
 async def toolbox() -> str:

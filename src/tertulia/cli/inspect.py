@@ -131,11 +131,18 @@ def _print_home(home: "Home") -> None:
         + (f", median {home.median_seconds:.1f} s" if home.median_seconds is not None else ""),
         "queue": f"{home.answering} answering, {home.waiting} waiting"
         + (f"; next task {local_time(home.next_task.due_at)}" if home.next_task else ""),
-        "store": f"{one_line(store.name, None)}: {store.messages:,} messages, {store.prompts:,} prompts, "
+        "store": f"{one_line(store.name, None)}: {store.messages:,} messages, "
+        f"{count_of(store.prompts, 'prompts')}, "
         f"{count_of(store.facts, 'facts')}, {count_of(store.episodes, 'episodes')}",
     }
     for name, said in lines.items():
         print_line(f"{name + ':':8} {said}")
+    for model in home.models:
+        if model.down_since:
+            print_line(
+                f"down:    {one_line(model.model)} since {local_time(model.down_since)}: {one_line(model.why)}",
+                fg="red",
+            )
     for one in home.to_decide:
         why = one_line(one.item.why) or "nobody knows whether it arrived"
         print_line(
@@ -161,11 +168,12 @@ def _sentence(home: "Home") -> str:
     agent = one_line(home.agent) or "The bot"
     if not home.runs:
         return f"{agent} has answered nothing yet."
+    state = f"{agent} {'is not running' if home.running is False else 'answers'}."
     if home.to_decide:
         waits = "reply waits" if len(home.to_decide) == 1 else "replies wait"
-        return f"{agent} answers. {len(home.to_decide)} {waits} for your decision."
+        return f"{state} {len(home.to_decide)} {waits} for your decision."
     failed = f" {count_of(home.runs_failed, 'runs')} failed today." if home.runs_failed else ""
-    return f"{agent} answers.{failed}"
+    return f"{state}{failed}"
 
 
 def _failed(rows: "Sequence[PlaceRow]") -> list[bool]:

@@ -144,7 +144,6 @@ async def _replay(asked: Asked, db: str | None, found: Found) -> None:
     async with AsyncExitStack() as opened:
         store = await opened.enter_async_context(_store(db, is_needed=talk is None))
         replayer = await open_replayer(store, file, os.environ, zone=talk.zone if talk else "")
-        await opened.enter_async_context(aclosing(replayer))
         if talk:
             pasts = (await told_runs(talk))[-asked.runs :]
             if not pasts:
@@ -155,6 +154,7 @@ async def _replay(asked: Asked, db: str | None, found: Found) -> None:
                 )
             bot = await _bot(asked, file, opened, talk.persona)
             bot = replace(bot, persona=bot.persona or talk.persona)
+            await opened.enter_async_context(aclosing(replayer))
             return await _show_progress(_told(replayer, pasts, bot), len(pasts), found)
         place = await find_place(store, asked.what)
         since = asked.since and asked.since.astimezone()
@@ -162,10 +162,12 @@ async def _replay(asked: Asked, db: str | None, found: Found) -> None:
         if not run_ids:
             raise InvalidValue(f"nothing was answered in {one_line(asked.what)}" + " since then" * bool(since))
         if not asked.is_changed:
+            await opened.enter_async_context(aclosing(replayer))
             for run in run_ids:
                 found.checks.extend(await replayer.checks(run))
             return None
         bot = await _bot(asked, file, opened, replayer.persona)
+        await opened.enter_async_context(aclosing(replayer))  # after the models: it deletes what was uploaded to them
         return await _show_progress(replayer.replay_runs(run_ids, bot), len(run_ids), found)
 
 
@@ -250,6 +252,9 @@ def _print_checks(checks: "Sequence[RequestCheck]") -> None:
             print_line(
                 f"run {one_line(one.run)}, step {one.step}, try {one.attempt}: {one_line(one.why, None)}", fg="red"
             )
+    if not checks:
+        print_line("none of these answers was asked for over a wire: there is no request to check")
+        return
     same = sum(one.is_same for one in checks)
     print_line(f"{same} of {count_of(len(checks), 'requests')} rebuilt byte for byte", bold=True)
 

@@ -30,7 +30,7 @@ async def _serve(path: str | None, port: int | None) -> None:
 
     from msgspec.structs import replace
 
-    from tertulia.app import open_replayer, replays_of
+    from tertulia.app import replays_of
     from tertulia.config import find_config, load_config, read_config
     from tertulia.engine.platform_runner import stop_signals
     from tertulia.platforms.web.page_server import serve_page
@@ -46,7 +46,7 @@ async def _serve(path: str | None, port: int | None) -> None:
             daily=file.config.limits.total,
             agent=file.config.persona.name,
             language=file.config.behavior.language,
-            replays=replays_of(file, lambda: open_replayer(store, file)),
+            replays=replays_of(store, file),
         )
         async with serve_page(site, config, store=existing_store(path), folder=file.folder) as page:
             for line in page.lines:

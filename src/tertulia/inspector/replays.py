@@ -14,7 +14,6 @@ from tertulia.inspector.shown import Mask
 from tertulia.inspector.values import Check
 from tertulia.models.base import Model
 from tertulia.models.calls import Call
-from tertulia.profiles import Profile
 from tertulia.turns import Turn
 
 
@@ -47,13 +46,13 @@ async def rendered(
     step: int,
     *,
     model: Model | str | None,
-    profile: Profile | None,
+    profile: str | None,
 ) -> RenderedShown:
     """Return a request of the run whose id begins with *given*, in a profile or for a model; nobody is asked."""
     run = await find_run(store, given)
     before = await requests(store, run, step)
     async with aclosing(replayer):
-        found = await replayer.render(run, step, model, profile=profile)
+        found = await replayer.render(run, step, model, profile=replayer.profile_named(profile))
     mask = Mask(await _delimiter(store, run))
     return RenderedShown(
         wire=found.wire,
@@ -67,12 +66,12 @@ async def rendered(
 
 
 async def sent_again(
-    store: StoreProtocol, replayer: Replayer, given: str, step: int, *, model: Model, profile: Profile | None
+    store: StoreProtocol, replayer: Replayer, given: str, step: int, *, model: Model, profile: str | None
 ) -> SentAgainShown:
     """Send a request of the run whose id begins with *given* to a model; its tools do not run."""
     run = await find_run(store, given)
     async with aclosing(replayer):
-        found = await replayer.send(run, step, model, profile=profile)
+        found = await replayer.send(run, step, model, profile=replayer.profile_named(profile))
     mask, journal = Mask(await _delimiter(store, run)), await store.runs.journal(run)
     records = journal.records if journal else ()
     before = [record.turn for of, record in records if of == step and record.turn.role == "model"]

@@ -13,6 +13,7 @@ import stored_rows
 from engine.engines import ALICE, BOB, GROUP, engine_with, said
 from inspector.evening import KEY, MODEL, NOW, MovingClock, in_group, look
 from media.attaching import FILM, PHOTO
+from tertulia.context.gather import ContextOptions
 from tertulia.context.values import Persona
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.engine import Engine
@@ -20,7 +21,7 @@ from tertulia.engine.limits import Cap, Limits
 from tertulia.engine.memory import Memory
 from tertulia.engine.replay.past_runs import runs_to_replay
 from tertulia.engine.replay.recorded_tools import UNKNOWN
-from tertulia.engine.replay.replayer import CAPPED
+from tertulia.engine.replay.replayer import CAPPED, NO_WIRE
 from tertulia.engine.replay.values import ChangedBot, ReplayedRun, ReplayedTool, summed
 from tertulia.errors import InvalidValue, SpendCapReached
 from tertulia.models import Gemini
@@ -115,6 +116,24 @@ async def test_a_prompt_that_is_built_anew_is_the_one_that_was_sent(store: Store
     for past, prompt in zip(pasts, built, strict=True):
         assert past.sent
         assert prompt == past.sent.prompt
+
+
+async def test_what_the_search_had_found_is_what_the_run_recalled(store: Store) -> None:
+    """Later messages that say the same change what the search finds now."""
+    short = ContextOptions(history_size=4)
+    async with a_bot(store, *["Yes."] * 9, profile="native", context=short) as engine:
+        await talked(engine, in_group("The umbrella stands behind the kitchen door", 1, author=BOB))
+        await talked(engine, *[in_group(f"Gryag, number {number}", number) for number in range(2, 6)])
+        await talked(engine, in_group("Gryag, where does the umbrella stand?", 6))
+        run = await last_run(store)
+        await talked(engine, *[in_group(f"The umbrella stands behind door {one}", one) for one in range(10, 40)])
+        async with aclosing(engine.replayer()) as replayer:
+            past = await replayer.past(run)
+            prompt = await replayer.prompt(past, ChangedBot(models=engine.models, persona=engine.persona))
+        recalled = [one.id for one in await store.runs.recalled(run) if one.kind == "message"]
+
+    assert past.sent
+    assert (recalled, prompt) == (["1"], past.sent.prompt)
 
 
 async def test_tools_are_answered_from_the_journal_and_only_costs_are_stored(store: Store) -> None:
@@ -250,7 +269,7 @@ async def test_a_past_request_is_rendered_and_sent_again(store: Store) -> None:
     assert plain["contents"][-1]["parts"][0]["functionResponse"]["response"] == {"result": "3A is free"}
     assert (as_openai.money or 0) > 0
     assert (sent.turn.text, sent.model, sent.call.usage) == ("Aye, 3A.", "other", sent.call.usage)
-    assert sent.check.why == "its client does not say what it sends"
+    assert sent.check.why == NO_WIRE
     assert other.prompts[0].turns[-1].parts[0].value == "3A is free"  # type: ignore[union-attr]
     assert after == rows
 

@@ -430,6 +430,19 @@ async def test_the_last_request_is_shown_layer_by_layer() -> None:
     assert [line.split()[0] for line in (static, buffered, trigger)] == ["static", "buffered", "trigger"]
 
 
+async def test_why_the_last_message_or_one_that_is_named_was_answered() -> None:
+    talk = Talk(Scripted("Hello.", "Fine."), "/why", "hi", "how are you?", "/why", "/why HI", "/why nothing such")
+
+    assert await talk.run() == 0
+
+    nothing, *_, last, why, run, named, again, first, none = (line.strip() for line in talk.seen)
+    assert (nothing, last, named) == ("(nothing has been said yet)", "“how are you?”", "“hi”")
+    assert why == again == "answered; it spoke to the bot in a direct chat"
+    assert re.fullmatch(r"run [0-9a-f]{8}, scripted: done in \d+\.\d s", run)
+    assert first != run
+    assert none == "(no message of the last 2 has “nothing such”)"
+
+
 class SmallContext(Local):
     """A local model that has no room for the oldest two exchanges."""
 

@@ -171,16 +171,20 @@ def _with_media(found: "list[SearchResult]", more: "list[SearchResult]") -> "lis
 
 def _hit(found: "SearchResult", place: Place) -> RelevantMessage:
     """Return a result as a hit in *place*, which may have had another id when the message was written."""
-    message = found.message
+    return hit_of(found.message, place, score=found.score, why=found.why, in_group=found.in_group)
+
+
+def hit_of(message: Message, place: Place, *, score: float, why: str, in_group: bool) -> RelevantMessage:
+    """Return a message as a hit in *place*; *in_group*: it is the person's own of a group, for their direct chat."""
     return RelevantMessage(
         text=_text_of(message),
-        score=found.score,
+        score=score,
         message_id=message.id,
-        place=message.place if found.in_group else place,
-        said_by=f"{_speaker(message)}, in a group" if found.in_group else _speaker(message),
+        place=message.place if in_group else place,
+        said_by=f"{_speaker(message)}, in a group" if in_group else _speaker(message),
         shown=shown_media(message),
         said_at=message.sent_at,
-        why=found.why,
+        why=why,
     )
 
 

@@ -236,13 +236,16 @@ class PastPasts:
 
 
 class PastSearch:
-    """A search whose hits were said before a moment."""
+    """The hits that were *recalled* for the run; without any, what is found now and was said before its moment."""
 
-    def __init__(self, search: MessageSearch, at: datetime) -> None:
+    def __init__(self, search: MessageSearch, recalled: Sequence[RelevantMessage], at: datetime) -> None:
         self._search = search
+        self._recalled = recalled
         self._at = at
 
     async def relevant(self, target: Message) -> Sequence[RelevantMessage]:
+        if self._recalled:
+            return self._recalled
         return [one for one in await self._search.relevant(target) if _is_before(one.said_at, self._at)]
 
 

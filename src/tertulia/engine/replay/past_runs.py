@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from tertulia.context.log import Log
-from tertulia.context.sources import Knowledge
+from tertulia.context.sources import Knowledge, MessageSearch
+from tertulia.context.values import RecalledThing, RelevantMessage
 from tertulia.engine.log_views import VisibleLog
-from tertulia.engine.memory.recall import KnownFacts, MemorySources, MessageRecall
+from tertulia.engine.memory.recall import KnownFacts, MemorySources, hit_of
 from tertulia.engine.replay.past import (
     PastDescriptions,
     PastEpisodes,
@@ -21,7 +22,6 @@ from tertulia.engine.store_protocols import OutboxItem, StoreProtocol
 from tertulia.errors import InvalidValue
 from tertulia.formats.document import Conversation
 from tertulia.media.descriptions import DescriptionStore
-from tertulia.memory.embeddings import Embedders
 from tertulia.messages import Author, Message, Place
 from tertulia.parts import Media, Text
 from tertulia.run.journal import Journal, Run, SentPrompt
@@ -55,8 +55,8 @@ class PastRun(NamedTuple):
         return tuple(f"{one.author.name or one.author.id}: {_words(one)}" for one in self.taken)
 
 
-async def past_run(store: StoreProtocol, run_id: str, *, embedders: Embedders) -> PastRun:
-    """Return a run of a store; raise `InvalidValue` where it is not there, or its prompts are gone."""
+async def past_run(store: StoreProtocol, run_id: str, *, search: MessageSearch) -> PastRun:
+    """Return a run of a store; raise `InvalidValue` or `PromptRemoved` where it, or its prompts, are gone."""
     journal = await store.runs.journal(run_id)
     if journal is None:
         raise InvalidValue(f"there is no run {run_id:.100}")
@@ -74,8 +74,9 @@ async def past_run(store: StoreProtocol, run_id: str, *, embedders: Embedders) -
         raise InvalidValue(f"the message that run {run_id} answered was removed")
     beginning = await store.place_settings.beginning(run.place)
     beginning = beginning if beginning <= found[0][0] else 0  # the place was cleared later
-    recalled = [one.id for one in await store.runs.recalled(run_id) if one.kind == "fact"]
-    search = MessageRecall(store.index_reader, embedders=embedders, now=lambda: at)
+    recalled = await store.runs.recalled(run_id)
+    facts = [one.id for one in recalled if one.kind == "fact"]
+    hits = [hit for one in recalled if one.kind == "message" and (hit := await _hit(one, run.place, log, visible))]
 
     async def began(_: Place) -> int:
         return beginning
@@ -90,10 +91,10 @@ async def past_run(store: StoreProtocol, run_id: str, *, embedders: Embedders) -
         before=await _before(store, journal),
         log=log,
         knowledge=MemorySources(
-            KnownFacts(PastFacts(store.facts, recalled, at), now=lambda: at),
+            KnownFacts(PastFacts(store.facts, facts, at), now=lambda: at),
             episodes=PastEpisodes(store.episodes, at),
             window_pasts=PastPasts(store.window_pasts),
-            search=PastSearch(search, at),
+            search=PastSearch(search, hits, at),
             beginning=began,
             now=lambda: at,
         ),
@@ -102,6 +103,16 @@ async def past_run(store: StoreProtocol, run_id: str, *, embedders: Embedders) -
         delimiter=await store.place_settings.delimiter(run.place),
         charged=run.place,
     )
+
+
+async def _hit(thing: RecalledThing, place: Place, log: Log, visible: Log) -> RelevantMessage | None:
+    """Return a message that was recalled, as it was shown; None where it is gone."""
+    where = thing.place or place
+    is_here = where.key == place.key
+    message = await (log if is_here else visible).get(where, thing.id)
+    if message is None or message.deleted:
+        return None
+    return hit_of(message, place, score=thing.score or 0.0, why=thing.why, in_group=not is_here)
 
 
 async def _account(store: StoreProtocol, run: Run) -> Author:

@@ -23,6 +23,7 @@ from tertulia.engine.description_worker import DescriptionWorker
 from tertulia.engine.identity import Identity
 from tertulia.engine.limits import CurrentLimits, StoredCall
 from tertulia.engine.media_descriptions import MediaDescriber
+from tertulia.engine.memory.recall import MessageRecall
 from tertulia.engine.places import DelimiterCache
 from tertulia.engine.prompt_builder import PromptBuilder
 from tertulia.engine.rebuilt_request import rebuild_request
@@ -39,7 +40,7 @@ from tertulia.engine.replay.values import (
     SentAgain,
     spent_by,
 )
-from tertulia.engine.spend_caps import MeteredEmbedder, SpendTracker
+from tertulia.engine.spend_caps import SpendTracker
 from tertulia.engine.store_protocols import PlaceSnapshot, StoreProtocol
 from tertulia.engine.task_worker import TaskHandler, block_kinds, block_lines
 from tertulia.errors import InvalidValue, MediaUnavailable, PromptRemoved, SpendCapReached, TertuliaError, reason_of
@@ -49,7 +50,7 @@ from tertulia.media.decoding import Decoder
 from tertulia.media.fetcher import MediaFetcher
 from tertulia.memory.embeddings import Embedder, RemoteEmbedder, find_embedder
 from tertulia.messages import Author, Place
-from tertulia.models.base import Model, UploadsFiles
+from tertulia.models.base import Model, Response, UploadsFiles
 from tertulia.models.calls import Call, priced
 from tertulia.platform import Delivery, Inbox, Platform
 from tertulia.profiles import Profile, profile_of
@@ -62,6 +63,8 @@ from tertulia.turns import Prompt, Record, Settings
 
 log = logging.getLogger(__name__)
 
+PROFILE = "layered"  # of the conversation of a document
+NO_WIRE = "its model was not asked over a wire"
 CAPPED = "nothing more is replayed today: a spend cap is reached"
 
 
@@ -124,7 +127,7 @@ async def require_budget(spending: SpendTracker, place: Place) -> None:
 
 
 class Replayer:
-    """Replays runs of a store. *spending* counts what it asks, and holds it to the caps."""
+    """Replays runs of a store, one at a time. *spending* counts what it asks, and holds it to the caps."""
 
     def __init__(
         self,
@@ -152,6 +155,8 @@ class Replayer:
         self._media = ReadMedia(store.media)
         self._decoder = Decoder()
         self._attachments = Attachments(self._media, self._decoder, now=spending.now)
+        self._moment = spending.now()  # of the run whose context is gathered
+        self._search = MessageRecall(store.index_reader, embedders=_free_embedder, now=lambda: self._moment)
         self._asked: dict[str, Model] = {}  # by their accounts, where files may be uploaded
 
     async def aclose(self) -> None:
@@ -163,18 +168,23 @@ class Replayer:
                     await model.delete_file(handle.name)
         await self._decoder.close()
 
+    def profile_named(self, name: str | None) -> Profile | None:
+        """Return the profile of that name with the options of the bot."""
+        return None if name is None else profile_of(name, self._context)
+
     async def past(self, run_id: str) -> PastRun:
         """Return a run of the store; raise `InvalidValue` where it cannot be replayed."""
-        return await past_run(self._store, run_id, embedders=self._embedders)
+        return await past_run(self._store, run_id, search=self._search)
 
     async def checks(self, run_id: str) -> tuple[RequestCheck, ...]:
-        """Rebuild the requests of a run; say of each whether it is as it was sent, byte for byte."""
+        """Rebuild the requests that a run sent over a wire; say of each whether it is as it was, byte for byte."""
         try:
             steps = {sent.step: sent for sent in await self._store.prompts.sent_by(run_id)}
         except PromptRemoved as error:
             return (RequestCheck(run=run_id, step=0, attempt=1, is_same=False, why=str(error)),)
         calls = await self._store.usage.calls(run=run_id, most=MOST_CALLS)
-        return tuple([await self._check(run_id, steps, one) for one in calls if one.call.step in steps])
+        sent = [one for one in calls if one.call.request and one.call.request.wire and one.call.step in steps]
+        return tuple([await self._check(run_id, steps, one) for one in sent])
 
     async def _check(self, run_id: str, steps: Mapping[int, SentPrompt], stored: StoredCall) -> RequestCheck:
         step = stored.call.step or 0
@@ -201,12 +211,12 @@ class Replayer:
         await require_budget(self._spending, past.run.place)
         self._note(bot.models)
         prompt = await self.prompt(past, bot)
-        profile = bot.profile.name if bot.profile else past.run.profile
+        profile = bot.profile.name if bot.profile else past.run.profile or PROFILE
         journal, tools = _CountedJournal(self._spending, past), RecordedTools(prompt.tools, past.journal.tools)
         texts = ParsedTexts(self._kinds)
 
-        async def correction(response: object) -> str | None:
-            return texts.correction(response)  # type: ignore[arg-type]
+        async def correction(response: Response) -> str | None:
+            return texts.correction(response)
 
         loop = RunLoop(
             Journal(run=replace(past.run, status="open", model=bot.models[0].name, seconds=0.0), prompt=prompt),
@@ -289,9 +299,7 @@ class Replayer:
 
     async def _check_step(self, run_id: str, step: int) -> RequestCheck:
         checks = [one for one in await self.checks(run_id) if one.step == step]
-        if not checks:
-            raise InvalidValue(f"run {run_id} sent no request in step {step}")
-        return checks[-1]
+        return checks[-1] if checks else RequestCheck(run=run_id, step=step, attempt=1, is_same=False, why=NO_WIRE)
 
     async def prompt_of_step(
         self, past: PastRun, step: int, profile: Profile | None, models: Sequence[Model]
@@ -314,7 +322,7 @@ class Replayer:
         """Return the first prompt of a run: as it was sent, or built anew of what was known then."""
         if past.sent and bot.persona is None and bot.profile is None:
             return replace(past.sent.prompt, cached=None)
-        profile = bot.profile or profile_of(past.run.profile or "layered", self._context)
+        profile = bot.profile or profile_of(past.run.profile or PROFILE, self._context)
         persona = bot.persona or self.persona
         builder = self._builder(past, persona, profile)
         batch = Batch(
@@ -322,6 +330,7 @@ class Replayer:
             target=past.target,
             snapshot=PlaceSnapshot(waiting=(), count=past.run.horizon, changes=0, beginning=past.beginning),
         )
+        self._moment = past.run.began_at
         gathered = await builder.gather_context(batch, bot.models)
         context = await gathered.latest(past.run.began_at)
         sent = past.sent.prompt if past.sent else None
@@ -364,10 +373,8 @@ class Replayer:
         self._spending.require_prices(models)
         self._asked |= {model.account: model for model in models if isinstance(model, UploadsFiles)}
 
-    def _embedders(self, name: str) -> Embedder | None:
-        embedder = find_embedder(name)
-        return (
-            MeteredEmbedder(embedder, lambda: self._spending.counted("replay", name))
-            if isinstance(embedder, RemoteEmbedder)
-            else embedder
-        )
+
+def _free_embedder(name: str) -> Embedder | None:
+    """Return an embedder that costs nothing: a page that is looked at asks no service."""
+    embedder = find_embedder(name)
+    return None if isinstance(embedder, RemoteEmbedder) else embedder

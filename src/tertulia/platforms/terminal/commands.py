@@ -9,6 +9,7 @@ HELP = """\
 /help               this page
 /history            what has been said, shortly; the last 50 messages
 /prompt             the layers of the last request: tokens, what was new, what was left out
+/why [WORDS]        why your last message was or was not answered, or the last one with these words
 /model [NAME [URL]] which model answers; with a name, another one goes on with the same conversation
 /attach PATH        send a file with your next message; without a path, none
 /tools              what the model can do besides talking
@@ -29,6 +30,7 @@ MAX_WORDS = {
     "help": 0,
     "history": 0,
     "prompt": 0,
+    "why": None,
     "model": 2,
     "attach": None,
     "tools": 0,

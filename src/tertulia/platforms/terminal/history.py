@@ -1,13 +1,19 @@
-"""Lines about what has been said in a view: when a chat goes on, and for `/history`. Pure."""
+"""Lines about what has been said in a view: when a chat goes on, for `/history` and `/why`. Pure."""
 
 from collections.abc import Iterable
 from datetime import datetime
 
 from tertulia.engine.place_worker import STOPPED
 from tertulia.engine.view import View, ViewMessage
-from tertulia.platforms.terminal.text import history_summary, message_lines
+from tertulia.ids import SHORTEST
+from tertulia.inspector.shown import words_of
+from tertulia.inspector.words import decision_words
+from tertulia.platforms.terminal.text import history_summary, message_lines, one_line
+from tertulia.run.journal import Run
 
 MAX_MESSAGES = 50  # that /history shows
+MAX_ASKED = 60  # characters of a message that `/why` names
+NOTHING = "(nothing has been said yet)"
 UNANSWERED = "(what was said last had no answer yet; here it is)"
 
 
@@ -31,7 +37,30 @@ def history_lines(view: View) -> list[str]:
     first = max(view.beginning, view.count - MAX_MESSAGES)
     lines = _lines(view, first)
     before = [f"(… {first - view.beginning:,} before)"] if first > view.beginning else []
-    return [*before, *lines] if lines else ["(nothing has been said yet)"]
+    return [*before, *lines] if lines else [NOTHING]
+
+
+def why_lines(view: View, words: str) -> list[str]:
+    """Return why the last message of a person, or the last that has these words, was or was not answered."""
+    said = [one for one in view.messages if one.message.author.persona is None and not one.message.deleted]
+    named = [one for one in said if words.casefold() in words_of(one.message).casefold()]
+    if not named:
+        return [f"(no message of the last {len(said)} has “{one_line(words)}”)" if said else NOTHING]
+    asked = named[-1]
+    lines = [f"“{one_line(words_of(asked.message), MAX_ASKED)}”"]
+    for decision in asked.decisions:
+        lines.append(f"  {decision_words(decision)}")
+        lines += [f"  {_run_words(one.run)}" for one in view.runs if one.run.id == decision.run_id]
+    return lines
+
+
+def _run_words(run: Run) -> str:
+    """`run 85a6b2c1, gemini-3.8-flash: done in 1.2 s`"""
+    named = f"run {run.id[:SHORTEST]}, {run.model}"
+    if run.ended_at is None:
+        return f"{named}: under way"
+    took = f"{(run.ended_at - run.began_at).total_seconds():.1f} s"
+    return f"{named}: failed after {took}: {run.why}" if run.status == "failed" else f"{named}: done in {took}"
 
 
 def _first_shown(view: View, shown: int) -> int:

@@ -34,7 +34,7 @@ from tertulia.parts import Media, Text
 from tertulia.platform import Commanded, Inbox, Received
 from tertulia.platforms.terminal.attachments import Attachments, prompt_as_sent, unseen_lines
 from tertulia.platforms.terminal.commands import HELP, HELP_INDENT, ChatCommand, parse_line, usage_error
-from tertulia.platforms.terminal.history import history_lines, summary_lines
+from tertulia.platforms.terminal.history import history_lines, summary_lines, why_lines
 from tertulia.platforms.terminal.input import InputReader, on_interrupt
 from tertulia.platforms.terminal.output import Display, Output, count_seconds, show_error
 from tertulia.platforms.terminal.platform import Terminal, UpdateDisplay
@@ -303,6 +303,8 @@ class TerminalSession:
                 self._display.note(*history_lines(self._updates.view), indent=2)
             case "prompt":
                 self._display.note(*await self._last_prompt())
+            case "why":
+                self._display.note(*why_lines(self._updates.view, command.rest), indent=2)
             case "model":
                 await self._switch(command.rest)
             case "attach":

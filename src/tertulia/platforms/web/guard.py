@@ -30,6 +30,7 @@ POLICY = "; ".join((
     "require-trusted-types-for 'script'",
     "trusted-types 'none'",
 ))  # fmt: skip
+WITH_MICROPHONE = "camera=(), geolocation=(), microphone=(self)"  # of a room, where people record what they say
 HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",

@@ -17,6 +17,7 @@ from tertulia.platforms.web.room_messages import message_endpoints
 from tertulia.platforms.web.session_api import session_endpoints
 from tertulia.platforms.web.sessions import Sessions
 from tertulia.platforms.web.site import Site
+from tertulia.platforms.web.text_api import text_endpoints
 from tertulia.platforms.web.visitors import Visitors
 
 
@@ -33,6 +34,7 @@ def endpoints_of(
         *room_endpoints(site, visitors, address, streams),
         *message_endpoints(site),
         *file_endpoints(site),
+        *text_endpoints(),
     )
     return (*table, *operating_endpoints(site, address, table))
 

@@ -14,10 +14,10 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from tertulia.engine.background import log_text
-from tertulia.errors import InvalidValue, OperatorMustAct, StoreTrouble
+from tertulia.errors import CallerMustAct, TertuliaError
 from tertulia.jsonio import dumps
 from tertulia.platforms.web.endpoints import JSON, Asked, Endpoint
-from tertulia.platforms.web.guard import READS, Guard
+from tertulia.platforms.web.guard import READS, WITH_MICROPHONE, Guard
 from tertulia.platforms.web.page_address import PageAddress
 from tertulia.platforms.web.roles import NOWHERE, Access, Refusal, Refused, refusal
 from tertulia.platforms.web.visitors import ROOM, Visitors
@@ -44,6 +44,9 @@ def make_app(endpoints: Iterable[Endpoint], visitors: Visitors, address: PageAdd
     async def page(request: Request) -> Response:
         return HTMLResponse(shell, headers={"cache-control": SHELL})
 
+    async def room(request: Request) -> Response:
+        return HTMLResponse(shell, headers={"cache-control": SHELL, "permissions-policy": WITH_MICROPHONE})
+
     async def nowhere(request: Request) -> Response:
         return refuse(NOWHERE)
 
@@ -51,6 +54,7 @@ def make_app(endpoints: Iterable[Endpoint], visitors: Visitors, address: PageAdd
         *(Route(path, _answering(methods, visitors), methods=_methods(methods)) for path, methods in routes.items()),
         Route("/api/{rest:path}", nowhere, methods=["GET", "POST", "DELETE"]),
         Mount("/static", _Static(directory=STATIC)),
+        Route("/r/{room}", room),
         Route("/{rest:path}", page),
     ]
     app = Starlette(routes=[Mount(address.path, routes=table)] if address.path else table)
@@ -91,9 +95,9 @@ def _answering(endpoints: Mapping[str, Endpoint], visitors: Visitors) -> Callabl
             return await _respond(endpoint, access, request, is_allowed=is_allowed)
         except Refused as error:
             return refuse(error.refusal)
-        except InvalidValue as error:
+        except CallerMustAct as error:
             return refuse(Refusal(status=404 if endpoint.method == "GET" else 409, why=str(error)))
-        except (StoreTrouble, OperatorMustAct) as error:
+        except TertuliaError as error:  # the store, the model or the operator must be waited for
             return refuse(Refusal(status=503, why=str(error)))
         except ClientDisconnect:
             return refuse(NOWHERE)

@@ -5,11 +5,11 @@ from contextlib import AsyncExitStack
 
 from msgspec import Struct
 
-from tertulia.errors import InvalidValue, TertuliaError, reason_of
+from tertulia.errors import InvalidValue, StoreTrouble, TertuliaError, reason_of
 from tertulia.inspector.replays import RenderedShown, SentAgainShown, rendered, sent_again
 from tertulia.platforms.web.endpoints import Asked, Endpoint, Id, Number, write
 from tertulia.platforms.web.site import Replays, Site
-from tertulia.profiles import PROFILES, Profile, profile_of
+from tertulia.profiles import PROFILES
 
 log = logging.getLogger(__name__)
 
@@ -43,49 +43,36 @@ class Choices(Struct, frozen=True, kw_only=True):
 def replay_endpoints(site: Site) -> tuple[Endpoint, ...]:
     """Return the endpoints of replay."""
 
-    def replays() -> Replays:
-        if site.replays is None:
+    def bot() -> Replays:
+        if site.replaying is None:
             raise InvalidValue(NO_BOT)
-        return site.replays
-
-    def profile_named(name: str | None) -> Profile | None:
-        return None if name is None else profile_of(name, replays().context)
+        return site.replaying
 
     async def choices(asked: Asked) -> Choices:
-        return Choices(profiles=tuple(PROFILES), models=site.replays.models if site.replays else ())
+        return Choices(profiles=tuple(PROFILES), models=site.replaying.models if site.replaying else ())
 
     async def render(asked: Asked) -> RenderedShown:
         given: InAnother = asked.arguments
         async with AsyncExitStack() as opened:
-            bot = replays()
-            model = await bot.open_model(given.model, opened) if given.model in bot.models else given.model
-            return await rendered(
-                site.store, await bot.open(), given.run, given.step, model=model, profile=profile_named(given.profile)
-            )
+            model = await bot().open_model(given.model, opened) if given.model in bot().models else given.model
+            replayer = await bot().open()
+            return await rendered(site.store, replayer, given.run, given.step, model=model, profile=given.profile)
 
     async def send(asked: Asked) -> SentAgainShown:
         given, body = asked.arguments, asked.body
         assert asked.access is not None  # noqa: S101 (its roles)
+        if body.model not in bot().models:
+            there = ", ".join(bot().models) or "none"
+            raise InvalidValue(f"{body.model} is no model of the bot; there are: {there}")
+        about = {"run_id": given.run}
+        log.info("step %d is sent to %s for %s", given.step, body.model, asked.access.who, extra=about)
         async with AsyncExitStack() as opened:
-            bot = replays()
-            if body.model not in bot.models:
-                there = ", ".join(bot.models) or "none"
-                raise InvalidValue(f"{body.model} is no model of the bot; there are: {there}")
-            about = {"run_id": given.run}
-            log.info("step %d is sent to %s for %s", given.step, body.model, asked.access.who, extra=about)
             try:
-                model = await bot.open_model(body.model, opened)
-                return await sent_again(
-                    site.store,
-                    await bot.open(),
-                    given.run,
-                    given.step,
-                    model=model,
-                    profile=profile_named(body.profile),
-                )
-            except InvalidValue:
+                model, replayer = await bot().open_model(body.model, opened), await bot().open()
+                return await sent_again(site.store, replayer, given.run, given.step, model=model, profile=body.profile)
+            except StoreTrouble:
                 raise
-            except TertuliaError as error:  # of the service, or a cap
+            except TertuliaError as error:  # of the service, of a key, or a cap
                 raise InvalidValue(reason_of(error)) from error
 
     step = "/api/runs/{run}/steps/{step}"

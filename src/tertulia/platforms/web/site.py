@@ -6,7 +6,6 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from tertulia.context.gather import ContextOptions
 from tertulia.engine.engine import Engine
 from tertulia.engine.health import Health
 from tertulia.engine.limits import Cap
@@ -37,10 +36,9 @@ class RoomLimits(Struct, frozen=True, kw_only=True):
 
 
 class Replays(Struct, frozen=True, kw_only=True):
-    """What replays past requests: with the options of the bot, and its models."""
+    """What replays past requests: by the options of a bot, and its models."""
 
-    context: ContextOptions
-    models: tuple[str, ...]  # as the config names them
+    models: tuple[str, ...]  # names
     open: Callable[[], Awaitable[Replayer]]
     open_model: Callable[[str, AsyncExitStack], Awaitable[Model]]  # one of them; it is closed with the stack
 
@@ -57,7 +55,7 @@ class Site(Struct, frozen=True, kw_only=True):
     language: str = "en"  # of the bot's own lines, which the page takes too
     streams: StreamLimits = StreamLimits()
     room_limits: RoomLimits = RoomLimits()
-    replays: Replays | None = None  # None: no config is known here
+    replays: Replays | None = None  # by a config; an engine has its own
 
     @property
     def health(self) -> Health | None:
@@ -68,3 +66,19 @@ class Site(Struct, frozen=True, kw_only=True):
     def cap(self) -> Cap | None:
         """The cap on all that the bot may spend in a day, as far as it is known."""
         return self.engine.limits.total if self.engine else self.daily
+
+    @property
+    def replaying(self) -> Replays | None:
+        """What replays past requests here; None where neither an engine nor a config is known."""
+        engine = self.engine
+        if engine is None:
+            return self.replays
+        models = {model.name: model for model in engine.models}
+
+        async def opened() -> Replayer:
+            return engine.replayer()
+
+        async def model(name: str, _: AsyncExitStack) -> Model:
+            return models[name]
+
+        return Replays(models=tuple(models), open=opened, open_model=model)

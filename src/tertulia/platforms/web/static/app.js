@@ -1,42 +1,33 @@
 // The page: who looks at it, its frame, the view of its address, and its keys.
 import { render } from "./vendor/preact.js";
 import {
-  address, ago, ask, go, home, html, language, loadWords, number, placeName, remembered, session, short, t, to, useEffect, useRef,
+  address, ago, ask, go, home, html, language, loadWords, number, placeName, readHome, remembered, session, short, t, to, useEffect, useRef,
   useSignal, useState,
 } from "./core.js";
-import { Avatar, Icon, Logo } from "./parts.js";
+import { Avatar, Icon, Loaded, Logo } from "./parts.js";
 import { press } from "./keys.js";
-import { DecisionsPage } from "./views/decisions.js";
-import { Home, PlacesPage } from "./views/home.js";
-import { KnownPage } from "./views/known.js";
-import { MediaPage, OutboxPage, TasksPage, UsagePage } from "./views/lists.js";
-import { PeoplePage, PersonPage, PlaceMemoryPage } from "./views/memory.js";
-import { PlacePage } from "./views/place.js";
-import { RunPage } from "./views/run.js";
-import { RunsPage } from "./views/runs.js";
-import { SearchPage } from "./views/search.js";
-import { StrataPage } from "./views/strata.js";
 
 const HOME_EVERY = 5; // seconds
 
-// Each view, by its address: what is in a group of the pattern is a property of it.
+// Each view by its address: its module is loaded when it is opened first. Groups of the pattern are its properties.
 const VIEWS = [
-  [/^\/$/, Home, "home"],
-  [/^\/places$/, PlacesPage, "places"],
-  [/^\/p\/(?<place>[^/]+)$/, PlacePage, "places"],
-  [/^\/p\/(?<place>[^/]+)\/strata$/, StrataPage, "places"],
-  [/^\/p\/(?<place>[^/]+)\/decisions$/, DecisionsPage, "places"],
-  [/^\/p\/(?<place>[^/]+)\/memory$/, PlaceMemoryPage, "places"],
-  [/^\/p\/(?<place>[^/]+)\/m\/(?<message>[^/]+)\/why$/, KnownPage, "places"],
-  [/^\/runs$/, RunsPage, "runs"],
-  [/^\/run\/(?<run>[^/]+)$/, RunPage, "runs"],
-  [/^\/people$/, PeoplePage, "memory"],
-  [/^\/people\/(?<person>[^/]+)$/, PersonPage, "memory"],
-  [/^\/outbox$/, OutboxPage, "outbox"],
-  [/^\/tasks$/, TasksPage, "tasks"],
-  [/^\/media$/, MediaPage, "media"],
-  [/^\/usage$/, UsagePage, "usage"],
-  [/^\/search$/, SearchPage, "search"],
+  [/^\/$/, "Home", "home", () => import("./views/home.js")],
+  [/^\/places$/, "PlacesPage", "places", () => import("./views/home.js")],
+  [/^\/p\/(?<place>[^/]+)$/, "PlacePage", "places", () => import("./views/place.js")],
+  [/^\/p\/(?<place>[^/]+)\/strata$/, "StrataPage", "places", () => import("./views/strata.js")],
+  [/^\/p\/(?<place>[^/]+)\/decisions$/, "DecisionsPage", "places", () => import("./views/decisions.js")],
+  [/^\/p\/(?<place>[^/]+)\/memory$/, "PlaceMemoryPage", "places", () => import("./views/memory.js")],
+  [/^\/p\/(?<place>[^/]+)\/m\/(?<message>[^/]+)\/why$/, "KnownPage", "places", () => import("./views/known.js")],
+  [/^\/r\/(?<room>[^/]+)$/, "RoomPage", "places", () => import("./views/room.js")],
+  [/^\/runs$/, "RunsPage", "runs", () => import("./views/runs.js")],
+  [/^\/run\/(?<run>[^/]+)$/, "RunPage", "runs", () => import("./views/run.js")],
+  [/^\/people$/, "PeoplePage", "memory", () => import("./views/memory.js")],
+  [/^\/people\/(?<person>[^/]+)$/, "PersonPage", "memory", () => import("./views/memory.js")],
+  [/^\/outbox$/, "OutboxPage", "outbox", () => import("./views/lists.js")],
+  [/^\/tasks$/, "TasksPage", "tasks", () => import("./views/lists.js")],
+  [/^\/media$/, "MediaPage", "media", () => import("./views/lists.js")],
+  [/^\/usage$/, "UsagePage", "usage", () => import("./views/lists.js")],
+  [/^\/search$/, "SearchPage", "search", () => import("./views/search.js")],
 ];
 
 const LINKS = { home: "/", places: "/places", runs: "/runs", memory: "/people", outbox: "/outbox", tasks: "/tasks", media: "/media", usage: "/usage" };
@@ -44,28 +35,68 @@ const ON_PHONE = ["home", "places", "runs", "memory", "outbox"];
 const OF_PLACE = { messages: "", strata: "/strata", decisions: "/decisions", memory: "/memory" };
 
 function viewOf(path) {
-  for (const [pattern, view, room] of VIEWS) {
+  for (const [pattern, name, part, load] of VIEWS) {
     const found = pattern.exec(path);
-    if (found) return { view, room, given: { ...found.groups } };
+    if (found) return { name, part, load, given: { ...found.groups } };
   }
-  return { view: Nowhere, room: "", given: {} };
+  return { name: "", part: "", given: {} };
 }
 
-const Nowhere = () => html`<div class="page"><h1>${t("nowhere")}</h1><p><a href=${to("/")}>${t("nav.home")}</a></p></div>`;
+const loaded = {}; // views by their names
+
+function View({ name, load, given }) {
+  const [error, setError] = useState(null);
+  const [, drawn] = useState("");
+  useEffect(() => {
+    setError(null);
+    if (name && !loaded[name]) load().then((module) => drawn((loaded[name] = module[name]).name), setError);
+  }, [name]);
+  if (!name) return html`<div class="page"><h1>${t("nowhere")}</h1><p><a href=${to("/")}>${t("nav.home")}</a></p></div>`;
+  if (loaded[name]) return html`<${loaded[name]} key=${JSON.stringify(given)} ...${given} />`;
+  return html`<${Loaded} of=${{ error }} />`;
+}
 
 function App() {
   const who = useSignal(session);
+  const { path } = useSignal(address);
+  const view = viewOf(path);
   if (who === undefined) return null;
-  return who ? html`<${Frame} />` : html`<${Login} />`;
+  if (who && who.role !== "guest") return html`<${Frame} />`;
+  if (view.given.room) return html`<${GuestFrame} view=${view} />`;
+  return who ? html`<${Elsewhere} room=${who.room} />` : html`<${Login} />`;
 }
+
+/** A guest sees one room, and nothing else of the page. */
+function GuestFrame({ view }) {
+  useEffect(() => {
+    document.title = `${document.querySelector("h1")?.textContent || ""} · Tertulia`;
+    const pressed = (event) => ["j", "k", "s", "t"].includes(event.key) && press(event, { theme: nextTheme });
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  });
+  return html`
+    <div class="guest">
+      <header class="top"><span class="brand"><${Logo} /></span><b class="grow">Tertulia</b><${Choices} /></header>
+      <main id="main" tabindex="-1"><${View} key=${view.given.room} ...${view} /></main>
+    </div>`;
+}
+
+function Elsewhere({ room }) {
+  useEffect(() => location.replace(to(`/r/${encodeURIComponent(room)}`)), [room]);
+  return null;
+}
+
+const Choices = () => html`
+  <button type="button" class="plain icon-button" aria-label=${t("theme")} title=${t("theme")} onClick=${nextTheme}><${Icon} name="theme" /></button>
+  <button type="button" class="plain icon-button" title=${t("language")} onClick=${nextLanguage}>${language === "en" ? "UK" : "EN"}<span class="hidden">, ${t("language")}</span></button>`;
 
 function Frame() {
   const { path } = useSignal(address);
-  const { view, room, given } = viewOf(path);
+  const { name, part, load, given } = viewOf(path);
   const shown = useSignal(home);
   const [help, setHelp] = useState(false);
   useEffect(() => {
-    const read = () => document.hidden || ask("/home").then((value) => (home.value = value), () => {});
+    const read = () => document.hidden || readHome();
     read();
     const timer = setInterval(read, HOME_EVERY * 1000);
     const pressed = (event) => press(event, { help: () => setHelp((open) => !open), theme: nextTheme, place: given.place });
@@ -73,36 +104,36 @@ function Frame() {
     return () => (clearInterval(timer), removeEventListener("keydown", pressed));
   }, [given.place]);
   useEffect(() => {
-    const heading = document.querySelector("h1")?.textContent || t(room ? `nav.${room}` : "nowhere");
+    const heading = document.querySelector("h1")?.textContent || t(part ? `nav.${part}` : "nowhere");
     document.title = `${heading} · ${shown?.agent || "Tertulia"}`;
   });
   return html`
     <a class="skip" href="#main" onClick=${(event) => (event.preventDefault(), document.getElementById("main").focus())}>${t("skip")}</a>
-    <${Rail} room=${room} shown=${shown} place=${given.place} />
+    <${Rail} part=${part} shown=${shown} place=${given.place} />
     <div class="right">
-      <${Top} room=${room} given=${given} path=${path} shown=${shown} />
-      <main id="main" tabindex="-1"><${view} key=${`${view.name} ${JSON.stringify(given)}`} ...${given} /></main>
+      <${Top} part=${part} given=${given} path=${path} shown=${shown} />
+      <main id="main" tabindex="-1"><${View} key=${name} name=${name} load=${load} given=${given} /></main>
     </div>
-    <nav class="bottom" aria-label=${t("nav.bottom")}>${ON_PHONE.map((name) => html`<${Link} key=${name} name=${name} room=${room} shown=${shown} />`)}</nav>
+    <nav class="bottom" aria-label=${t("nav.bottom")}>${ON_PHONE.map((name) => html`<${Link} key=${name} name=${name} part=${part} shown=${shown} />`)}</nav>
     ${help && html`<${Keys} close=${() => setHelp(false)} />`}`;
 }
 
-const Link = ({ name, room, shown }) => {
+const Link = ({ name, part, shown }) => {
   const count = countOf(name, shown);
   return html`
-    <a href=${to(LINKS[name])} aria-current=${room === name ? "page" : undefined}><${Icon} name=${name} /><span>${t(`nav.${name}`)}</span>
+    <a href=${to(LINKS[name])} aria-current=${part === name ? "page" : undefined}><${Icon} name=${name} /><span>${t(`nav.${name}`)}</span>
       ${count > 0 && html`<span class="n ${name === "outbox" ? "badge" : ""}">${number(count)}</span>`}</a>`;
 };
 
 const countOf = (name, shown) =>
   shown ? { places: shown.places.length, runs: shown.runs_done + shown.runs_failed + shown.answering, outbox: shown.to_decide.length, tasks: shown.tasks.length, memory: shown.store.facts }[name] || 0 : 0;
 
-function Rail({ room, shown, place }) {
+function Rail({ part, shown, place }) {
   const agent = shown?.agent || session.peek().agent || "Tertulia";
   return html`
     <nav class="rail" aria-label=${t("nav.main")}>
       <a class="brand" href=${to("/")}><${Logo} /><b>Tertulia</b></a>
-      ${Object.keys(LINKS).map((name) => html`<${Link} key=${name} name=${name} room=${place ? "" : room} shown=${shown} />`)}
+      ${Object.keys(LINKS).map((name) => html`<${Link} key=${name} name=${name} part=${place ? "" : part} shown=${shown} />`)}
       <h2>${t("nav.places")}</h2>
       ${shown?.places.slice(0, 9).map((row) => html`
         <a key=${row.key} class="place" href=${to(`/p/${row.key}`)} aria-current=${place === row.key ? "page" : undefined}>
@@ -111,28 +142,28 @@ function Rail({ room, shown, place }) {
       <div class="whose">
         <${Avatar} author=${{ id: "agent", name: agent, persona: agent }} />
         <div class="grow"><b>${agent}</b><small>${location.host}</small></div>
-        <button type="button" class="plain icon-button" aria-label=${t("theme")} title=${t("theme")} onClick=${nextTheme}><${Icon} name="theme" /></button>
-        <button type="button" class="plain icon-button" aria-label=${t("language")} title=${t("language")} onClick=${nextLanguage}>${language === "en" ? "UK" : "EN"}</button>
+        <${Choices} />
       </div>
     </nav>`;
 }
 
-function Top({ room, given, path, shown }) {
+function Top({ part, given, path, shown }) {
   const { query } = useSignal(address);
   const row = shown?.places.find((one) => one.key === given.place);
   const name = row ? placeName(row.place) : given.place;
-  const crumbs = [[t(`nav.${room || "home"}`), LINKS[room] || "/"]];
+  const crumbs = [[t(`nav.${part || "home"}`), LINKS[part] || "/"]];
   if (given.place) crumbs.push([name, `/p/${given.place}`]);
+  if (given.room) crumbs.push([shown?.places.find((one) => one.key === `web.${given.room}`)?.place.title || t("room"), path]);
   if (given.run) crumbs.push([html`<code>${short(given.run)}</code>`, path]);
   if (given.message) crumbs.push([t("why"), path]);
-  const part = given.place ? path.slice(`/p/${given.place}`.length) : null;
+  const end = given.place ? path.slice(`/p/${given.place}`.length) : null;
   return html`
     <header class="top">
       <a class="brand" href=${to("/")} aria-label="Tertulia"><${Logo} /></a>
       <ol class="crumbs" aria-label=${t("nav.where")}>${crumbs.map(([words, at], index) => html`<li key=${at} class="cut">${index === crumbs.length - 1 ? html`<b aria-current="page">${words}</b>` : html`<a href=${to(at)}>${words}</a>`}</li>`)}</ol>
-      ${part !== null && html`
-        <nav class="tabs" aria-label=${t("nav.of_place")}>${Object.entries(OF_PLACE).map(([key, end]) => html`<a key=${key} href=${to(`/p/${given.place}${end}`)} aria-current=${part === end ? "page" : undefined}>${t(`nav.${key}`)}</a>`)}</nav>`}
-      <${SearchField} initial=${room === "search" ? query.q || "" : ""} />
+      ${end !== null && html`
+        <nav class="tabs" aria-label=${t("nav.of_place")}>${Object.entries(OF_PLACE).map(([key, of]) => html`<a key=${key} href=${to(`/p/${given.place}${of}`)} aria-current=${end === of ? "page" : undefined}>${t(`nav.${key}`)}</a>`)}</nav>`}
+      <${SearchField} initial=${part === "search" ? query.q || "" : ""} />
     </header>`;
 }
 
@@ -214,10 +245,12 @@ const begin = (token) => ask("/session", { method: "POST", body: { token } });
 
 async function start() {
   setTheme(remembered("theme"));
-  const token = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (token) history.replaceState(null, "", location.pathname + location.search);
-  const found = await (token ? begin(token) : ask("/session")).catch(() => null);
-  await loadWords(remembered("language") || found?.language || navigator.language);
+  const { room } = viewOf(address.peek().path).given;
+  const given = location.hash.slice(1); // a token of the page, or the key of a room; both leave the address bar
+  const token = new URLSearchParams(given).get("token");
+  if (given) history.replaceState(room && !token ? { key: given } : null, "", location.pathname + location.search);
+  const found = await (token ? begin(token) : ask(room ? `/session?room=${encodeURIComponent(room)}` : "/session")).catch(() => null);
+  await loadWords(remembered("language") || (found?.role !== "guest" && found?.language) || navigator.language);
   session.value = found;
   document.body.replaceChildren();
   render(html`<${App} />`, document.body);

@@ -7,7 +7,7 @@ import { effect, signal } from "./vendor/signals-core.js";
 export const html = htm.bind(h);
 export { effect, signal, useEffect, useRef, useState };
 
-const base = document.documentElement.dataset.base;
+export const base = document.documentElement.dataset.base;
 
 // State
 
@@ -66,7 +66,7 @@ addEventListener("click", (event) => {
   if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
   if (link.origin !== location.origin || link.hasAttribute("download") || link.target) return;
   const path = link.pathname.slice(base.length);
-  if (!link.pathname.startsWith(`${base}/`) || path.startsWith("/api/") || path.startsWith("/static/")) return;
+  if (!link.pathname.startsWith(`${base}/`) || /^\/(?:api|static|r)\//.test(path)) return; // a room is another document: it may use the microphone
   event.preventDefault();
   go(link.href);
 });
@@ -82,11 +82,17 @@ export async function ask(path, { method = "GET", body, signal: aborted } = {}) 
     options.body = JSON.stringify(body);
   }
   const response = await fetch(api(path), options);
-  const answer = response.status === 204 ? null : await response.json().catch(() => ({}));
+  const answer = response.status === 204 ? null : await response.json().catch((error) => {
+    if (response.ok) throw error; // cut off, or given up
+    return {};
+  });
   if (response.status === 401) session.value = null;
   if (!response.ok) throw Object.assign(new Error(answer.error || response.statusText), { status: response.status });
   return answer;
 }
+
+/** Read anew what home shows: the rail counts it too. */
+export const readHome = () => ask("/home").then((value) => (home.value = value), () => {});
 
 const KEPT = 40;
 const answers = new Map(); // the last answers, so that a view is there at once when one comes back to it

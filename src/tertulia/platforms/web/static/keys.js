@@ -37,7 +37,7 @@ const actions = (event, { help, theme, place }) => ({
   x: () => { const row = document.activeElement?.closest(".strip"); row?.querySelector("input")?.click(); return Boolean(row); },
   d: () => { const found = document.getElementById("difference"); found?.scrollIntoView(); found?.querySelector("button")?.focus(); return Boolean(found); },
   y: () => { const row = document.activeElement?.closest(".message"); (row || document).querySelector?.("a.why")?.click(); return Boolean(row); },
-  s: () => click(".foot .act button"),
+  s: () => click(".foot .act button, .message .stop"),
   t: theme,
   "?": help,
   ...Object.fromEntries([1, 2, 3, 4, 5, 6, 7].map((at) => [String(at), () => click(`[data-layer="${at}"]`)])),
@@ -59,7 +59,7 @@ function walk(by) {
   if (!rows.length) return false;
   const now = rows.findIndex((row) => row.contains(document.activeElement));
   const next = rows[now < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.max(0, Math.min(rows.length - 1, now + by))];
-  const goal = next.querySelector("a, button, input") || next;
+  const goal = next.hasAttribute("tabindex") ? next : next.querySelector("a, button, input") || next;
   goal.focus();
   next.scrollIntoView({ block: "nearest" });
   return true;

@@ -1,29 +1,11 @@
 // Parts that the views share: cards, chips, avatars, bars to scale, people, confirmations.
 import {
-  api, ask, clock, day, html, isToday, money, named, number, session, setQuery, share, t, to, useEffect, useRef,
+  api, ask, base, bytes, clock, day, html, isToday, money, named, number, readHome, session, setQuery, share, t, to, useEffect, useRef,
   useSignal, useState, when,
 } from "./core.js";
 
-const PATHS = {
-  home: "M2.5 7 8 2.5 13.5 7v6.5h-4v-4h-3v4h-4z",
-  places: "M2.5 3h11v8h-6L4.5 13.5V11h-2z",
-  runs: "M2.5 4h7M2.5 8h11M2.5 12h5",
-  memory: "M8 1.8a4.4 4.4 0 0 0-2.4 8.1V12h4.8V9.9A4.4 4.4 0 0 0 8 1.8zM6.3 14.2h3.4",
-  outbox: "M2.5 8.5 4.5 3h7l2 5.5v4.5h-11zM2.5 8.5h3.2l1 1.8h2.6l1-1.8h3.2",
-  tasks: "M8 2.2a5.8 5.8 0 1 0 0 11.6 5.8 5.8 0 0 0 0-11.6zM8 5v3.2l2.2 1.4",
-  media: "M2.5 3h11v10h-11zM2.5 11l3.5-3.5 3 3 2-2 2.5 2.5M10.5 6h.01",
-  usage: "M3 13V8M6.3 13V3.5M9.7 13V6M13 13V9.5",
-  search: "M7 2.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9zM10.3 10.3 13.5 13.5",
-  tool: "M9.6 6.4 4 12l-1.5-1.5 5.6-5.6a3 3 0 0 1 4-3.3L10.3 3.4l.4 1.9 1.9.4 1.8-1.8a3 3 0 0 1-4 3.3z",
-  copy: "M5.5 5.5h7v7h-7zM3.5 10.5v-7h7",
-  stop: "M4.5 4.5h7v7h-7z",
-  eye: "M1.5 8S4 3.8 8 3.8 14.5 8 14.5 8 12 12.2 8 12.2 1.5 8 1.5 8zM8 6.3a1.7 1.7 0 1 0 0 3.4 1.7 1.7 0 0 0 0-3.4z",
-  file: "M4 1.8h5l3.5 3.5v8.9H4zM9 1.8v3.5h3.5",
-  theme: "M8 2.2a5.8 5.8 0 1 0 5.8 6.6A4.6 4.6 0 0 1 8 2.2z",
-};
-
-export const Icon = ({ name }) => html`
-  <svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d=${PATHS[name]} /></svg>`;
+/** One of the symbols in icons.svg. */
+export const Icon = ({ name }) => html`<svg class="icon" aria-hidden="true"><use href=${`${base}/static/icons.svg#${name}`} /></svg>`;
 
 export const Logo = () => html`
   <svg class="logo" viewBox="0 0 18 16" aria-hidden="true">
@@ -138,71 +120,75 @@ export const totalOf = (size = {}) => (size.tools || 0) + (size.layers || []).re
 export const Legend = ({ layers }) => html`
   <ul class="legend">${layers.map((name) => html`<li key=${name}><i class="b-${name}" />${layerName(name)}</li>`)}</ul>`;
 
-// Writes. They are orders: the bot carries them out.
+// Writes. They are orders: the bot carries them out, in its own process at once, else when it finds them.
 
-/** A button for an effect that is named. With *plan* it asks once, in place, and says what will happen. */
-export function Act({ label, path, method = "POST", kind = "", plan, question, confirm, after, disabled }) {
-  const [state, setState] = useState("");
-  const [planned, setPlanned] = useState(null);
-  const [said, setSaid] = useState("");
-  const region = useRef(null);
-  const can = useSignal(session)?.can_write;
+const AGAIN = 1000; // milliseconds after which an order that waits is looked at again
+
+const pause = (time) => new Promise((resolve) => setTimeout(resolve, time));
+
+/** A button for an order, or for what *carry* does. It asks once, in place, and says what will happen; then how it went. */
+export function Act({ label, order, carry = (shown) => ask("/orders", { method: "POST", body: shown ? { ...order, plan: shown } : order }), kind = "", plan, question, confirm, after, allowed }) {
+  const [state, setState] = useState({ at: "" }); // asking, sending, failed, or as the order is: waiting, done, refused
+  const here = useRef(null);
+  const can = useSignal(session)?.can_write || allowed;
   useEffect(() => {
-    if (state === "asking") region.current?.querySelector("button")?.focus();
-  }, [state]);
+    if (state.at === "asking") here.current.querySelector("button:last-child").focus();
+    if (["done", "refused", "failed"].includes(state.at)) here.current?.focus({ preventScroll: true });
+  }, [state.at]);
   if (!can) return null;
 
-  async function begin(event) {
-    event.preventDefault();
-    if (!question) return carryOut();
+  const failed = (error) => setState({ at: "failed", why: error.message });
+  const begin = async (why) => setState({ at: "asking", why, plan: plan && (await ask(plan)) });
+
+  async function carryOut() {
+    const shown = state.plan;
+    setState({ at: "sending" });
     try {
-      setPlanned(plan ? await ask(plan) : null);
-      setState("asking");
+      let now = await carry(shown);
+      while (now?.status === "waiting" && here.current) {
+        setState({ at: "waiting" });
+        await pause(AGAIN);
+        now = await ask(`/orders/${encodeURIComponent(now.id)}`);
+      }
+      const at = now?.status || "done";
+      setState({ at, why: now?.why });
+      if (session.peek().role !== "guest") readHome();
+      after?.(at);
     } catch (error) {
-      setSaid(error.message);
-      setState("failed");
+      if (error.status === 409 && plan) return begin(error.message).catch(failed);
+      failed(error);
     }
     return undefined;
   }
 
-  async function carryOut() {
-    setState("sending");
-    try {
-      await ask(path, { method });
-      setState("done");
-      setSaid(t("act.done"));
-      for (const pause of [300, 1500, 4000]) setTimeout(() => after?.(), pause);
-    } catch (error) {
-      setState("failed");
-      setSaid(error.message);
-    }
-  }
-
-  if (state === "asking") {
+  if (state.at === "asking") {
     return html`
-      <div class="confirm" role="group" aria-label=${label} ref=${region}
-        onKeyDown=${(event) => event.key === "Escape" && (event.stopPropagation(), setState(""))}>
-        <p>${typeof question === "function" ? question(planned) : question}</p>
-        ${planned && html`<${Plan} plan=${planned} />`}
+      <div class="confirm ${kind.includes("bad") ? "bad" : ""}" role="group" aria-label=${label} ref=${here}
+        onKeyDown=${(event) => event.key === "Escape" && (event.stopPropagation(), setState({ at: "" }))}>
+        ${state.why && html`<p class="warn" role="alert">${state.why}</p>`}
+        <p>${question}</p>
+        ${state.plan && html`<${Plan} plan=${state.plan} />`}
         <div class="buttons">
-          <button type="button" class="bad solid" onClick=${carryOut}>${confirm || label}</button>
-          <button type="button" onClick=${() => setState("")}>${t("act.leave")}</button>
+          <button type="button" class="solid ${kind.includes("bad") ? "bad" : ""}" onClick=${carryOut}>${confirm || label}</button>
+          <button type="button" onClick=${() => setState({ at: "" })}>${t("act.leave")}</button>
         </div>
       </div>`;
   }
+  const isOver = ["waiting", "done"].includes(state.at);
   return html`
-    <span class="act">
-      ${state !== "done" && html`
-        <button type="button" class=${kind} disabled=${disabled || state === "sending"} onClick=${begin}>${label}</button>`}
-      <span role="status" class=${state === "failed" ? "bad" : "muted"}>${state === "done" || state === "failed" ? said : ""}</span>
+    <span class="act" ref=${here} tabindex="-1">
+      ${!isOver && html`<button type="button" class=${kind} disabled=${state.at === "sending"} onClick=${() => begin().catch(failed)}>${label}</button>`}
+      <span role="status" class=${["failed", "refused"].includes(state.at) ? "bad" : "muted"}>${state.at in SAID ? t(SAID[state.at], { why: state.why }) : ""}</span>
     </span>`;
 }
+
+const SAID = { waiting: "order.waiting", done: "order.done", refused: "order.refused", failed: "order.failed" };
 
 const Plan = ({ plan }) => html`
   <ul class="plan">
     ${Object.entries(plan.rows).filter(([, count]) => count).map(([section, count]) => html`
-      <li key=${section}><b>${number(count)}</b> ${named("section", section)}</li>`)}
-    ${plan.files > 0 && html`<li><b>${number(plan.files)}</b> ${t("section.files")}</li>`}
+      <li key=${section}>${named("section", section)} <b>${number(count)}</b></li>`)}
+    ${plan.files > 0 && html`<li>${t("section.files")} <b>${number(plan.files)}</b></li>`}
     ${!plan.files && !Object.values(plan.rows).some(Boolean) && html`<li>${t("plan.nothing")}</li>`}
   </ul>${plan.note && html`<p class="note">${plan.note}</p>`}`;
 
@@ -221,22 +207,21 @@ export function Copy({ text, label, id }) {
 // Media and tools in a conversation
 
 const IMAGES = ["image/jpeg", "image/png", "image/webp", "image/gif"];
+const KINDS = { photo: "image", image: "image", voice: "audio", audio: "audio", music: "audio", video: "video", video_note: "video", animation: "video" };
 
-export function MediaView({ media }) {
+export function MediaView({ media, source = media.unique_id && api(`/files/${encodeURIComponent(media.unique_id)}`) }) {
   const [broken, setBroken] = useState(false);
-  const words = media.rendered_text || media.label || named("media", media.media_kind);
-  const source = media.sha256 && api(`/files/${media.sha256}`);
-  if (source && !broken) {
-    const type = media.mime || "";
-    const failed = () => setBroken(true);
-    if (IMAGES.includes(type)) {
-      return html`<img class="photo" src=${source} alt=${words} loading="lazy" onError=${failed} />`;
-    }
-    if (type.startsWith("video/")) return html`<video class="photo" src=${source} controls preload="metadata" aria-label=${words} onError=${failed} />`;
-    if (type.startsWith("audio/")) return html`<audio src=${source} controls preload="metadata" aria-label=${words} onError=${failed} />`;
-    return html`<a class="tool" href=${source} download><${Icon} name="file" /><span>${words}</span></a>`;
+  const kind = named("media", media.media_kind);
+  const words = media.rendered_text || media.label || kind;
+  const shows = media.mime ? (IMAGES.includes(media.mime) ? "image" : /^(?:audio|video)(?=\/)/.exec(media.mime)?.[0]) : KINDS[media.media_kind];
+  const failed = () => setBroken(true);
+  if (!source || broken) return html`<span class="tool"><${Icon} name="file" /><span class="muted">${kind}</span>${words !== kind && words}</span>`;
+  switch (shows) {
+    case "image": return html`<a class="shot" href=${source} target="_blank" rel="noopener"><img class="photo" src=${source} width=${media.width} height=${media.height} alt=${words} loading="lazy" onError=${failed} /></a>`;
+    case "video": return html`<video class="photo" src=${source} controls preload="metadata" aria-label=${words} onError=${failed} />`;
+    case "audio": return html`<audio src=${source} controls preload="metadata" aria-label=${words} onError=${failed} />`;
+    default: return html`<a class="tool" href=${source} download=${media.label || ""}><${Icon} name="file" /><span>${words}</span>${media.size && html`<span class="muted">${bytes(media.size)}</span>`}</a>`;
   }
-  return html`<span class="tool"><${Icon} name="file" /><span>${named("media", media.media_kind)}</span>${words}</span>`;
 }
 
 export function ToolChip({ run }) {

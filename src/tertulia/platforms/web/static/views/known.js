@@ -57,15 +57,15 @@ function Group({ kind, rows, place, reload }) {
         <div class="buttons">
           ${one.message_id && html`<a class="button" href=${to(`/p/${one.place_key || place}`, { at: one.message_id })}>${t("open")}</a>`}
           ${kind === "fact" && html`<${Forget} id=${one.id} text=${one.text} after=${reload} />`}
-          ${kind === "message" && html`<${Act} label=${t("hide")} path=${`/places/${one.place_key || place}/messages/${encodeURIComponent(one.message_id || one.id)}/hide`} after=${reload} question=${t("hide.message")} />`}
-          ${kind === "episode" && html`<${Act} label=${t("hide")} path=${`/episodes/${encodeURIComponent(one.id)}/hide`} after=${reload} question=${t("hide.episode")} />`}
+          ${kind === "message" && html`<${Act} label=${t("hide")} order=${{ kind: "hide message", subject: one.message_id || one.id, place: one.place_key || place }} after=${reload} question=${t("hide.message")} />`}
+          ${kind === "episode" && html`<${Act} label=${t("hide")} order=${{ kind: "hide episode", subject: one.id }} after=${reload} question=${t("hide.episode")} />`}
         </div>
       </article>`)}`;
 }
 
 /** Forget a fact: the plan is shown before. */
 export const Forget = ({ id, text, after }) => html`
-  <${Act} label=${t("forget")} kind="bad" path=${`/facts/${encodeURIComponent(id)}/forget`} plan=${`/facts/${encodeURIComponent(id)}/plan`}
+  <${Act} label=${t("forget")} kind="bad" order=${{ kind: "forget fact", subject: id }} plan=${`/facts/${encodeURIComponent(id)}/plan`}
     question=${t("forget.fact", { fact: text })} confirm=${t("forget.yes")} after=${after} />`;
 
 /** A text with the words marked that a sentence has too, letter by letter. */

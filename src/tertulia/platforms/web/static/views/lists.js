@@ -1,7 +1,7 @@
 // Tables that can be searched: outbox, tasks, media, usage.
 import { api, bytes, day, duration, html, money, named, number, placeName, seconds, share, short, t, to, useApi, when } from "../core.js";
 import { Act, Card, Chip, Empty, Heading, Loaded, messageLink, useFilter } from "../parts.js";
-import { taskWords } from "./home.js";
+import { Settle, taskWords } from "./home.js";
 
 export function OutboxPage() {
   const shown = useApi("/outbox", { every: 10 });
@@ -26,13 +26,28 @@ function Outbox({ rows, reload }) {
               ${(attempts.length > 1 || item.status !== "sent") && html`<ul class="attempts">${attempts.map((one) => html`<li key=${one.number}>${t("span.try", { n: one.number })}, ${when(one.begun_at)}${one.ended_at ? `, ${duration(seconds(one.begun_at, one.ended_at))}` : ""}: ${one.outcome ? t(`send.${one.outcome}`) : t("span.open")}${one.why ? `, ${one.why}` : ""}</li>`)}</ul>`}
             </div>
             <div class="buttons">
-              ${item.status === "doubtful" && html`<${Act} label=${t("outbox.send")} path=${`/outbox/${encodeURIComponent(item.id)}/send`} after=${reload} />
-                <${Act} label=${t("outbox.drop")} kind="bad" path=${`/outbox/${encodeURIComponent(item.id)}/drop`} after=${reload} />`}
+              ${item.status === "doubtful" && html`<${Settle} item=${item} after=${reload} />`}
               ${item.run && html`<a href=${to(`/run/${item.run}`)}>${t("run.named", { id: short(item.run) })}</a>`}
             </div>
           </article>`) : html`<${Empty}>${t(rows.length ? "filter.none" : "outbox.empty")}<//>`}
       <//>
+      <${Orders} />
     </div>`;
+}
+
+const ORDER_KIND = { waiting: "warn", done: "ok", refused: "bad" };
+
+/** What was ordered from the page: by whom, when, and how it went. */
+function Orders() {
+  const { data: rows = [] } = useApi("/orders", { every: 5 });
+  return html`
+    <${Card} title=${t("orders")} count=${rows.length || undefined}>
+      ${rows.length ? html`<table class="rows orders"><tbody>${rows.map((one) => html`
+        <tr class="row" key=${one.id}><td class="n muted when">${when(one.at)}</td><td class="main">${named("orders.kind", one.kind)}</td>
+          <td class="cut text"><bdi>${one.place_title}</bdi> <span class="mono">${one.kind === "retry run" ? html`<a href=${to(`/run/${one.subject}`)}>${short(one.subject)}</a>` : short(one.subject)}</span></td>
+          <td class="state"><${Chip} kind=${ORDER_KIND[one.status]}>${t(`orders.state.${one.status}`)}<//></td><td class="note">${one.why || one.who}</td></tr>`)}</tbody></table>`
+        : html`<${Empty}>${t("orders.none")}<//>`}
+    <//>`;
 }
 
 export function TasksPage() {
@@ -58,7 +73,7 @@ function Tasks({ rows, reload }) {
               <td class="main cut" dir="auto">${taskWords(task)}<small>${named("task", task.kind)}${task.why ? `: ${task.why}` : ""}</small></td>
               <td class="cut where"><bdi>${placeName(task.place)}</bdi></td><td class="muted">${task.again?.words || ""}</td>
               <td class="state"><${Chip} kind=${TASK_KIND[task.status || "pending"]}>${t(`task_status.${task.status || "pending"}`)}<//>${task.doubtful && html`<${Chip} kind="warn">${t("send.doubtful")}<//>`}
-                ${(task.status || "pending") === "pending" && html`<${Act} label=${t("tasks.cancel")} kind="bad" path=${`/tasks/${encodeURIComponent(task.id)}/cancel`} question=${t("tasks.cancel_question")} after=${reload} />`}</td>
+                ${(task.status || "pending") === "pending" && html`<${Act} label=${t("tasks.cancel")} kind="bad" order=${{ kind: "cancel task", subject: task.id }} question=${t("tasks.cancel_question")} after=${reload} />`}</td>
               <td class="mono">${(task.made_by || task.run) && html`<a href=${to(`/run/${task.made_by || task.run}`)}>${short(task.made_by || task.run)}</a>`}</td></tr>`)}</tbody>
         </table>` : html`<${Empty}>${t(rows.length ? "filter.none" : "tasks.none")}<//>`}
       <//>

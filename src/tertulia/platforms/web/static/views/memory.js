@@ -1,5 +1,5 @@
 // What is known of people and places: facts with their validity and sources on a time line, episodes; export, forget.
-import { address, api, clock, day, html, ms, named, number, placeName, setQuery, short, t, title, to, useApi, useSignal, when } from "../core.js";
+import { address, api, clock, day, go, html, ms, named, number, placeName, session, setQuery, short, t, title, to, useApi, useSignal, when } from "../core.js";
 import { Act, Avatar, Card, Chip, Empty, Heading, Loaded, messageLink, useFilter } from "../parts.js";
 import { Forget } from "./known.js";
 
@@ -48,8 +48,8 @@ function Person({ shown, reload }) {
     <div class="page">
       <${Heading} avatar=${html`<${Avatar} large author=${row.person} />`} title=${name}
         note=${[`${title(row.person.platform)} ${row.person.id}`, also.length ? t("person.also", { names: also.join(", ") }) : "", t("person.holds", { n: holds.length }), facts.length > holds.length ? t("person.no_longer", { n: facts.length - holds.length }) : "", row.blocked ? t("people.blocked") : ""].filter(Boolean).join(". ")}
-        side=${html`<a class="button" href=${api(`/people/${row.key}/export`)} download>${t("person.export")}</a>
-          <${Act} label=${t("person.forget", { name })} kind="bad" path=${`/people/${row.key}/forget`} plan=${`/people/${row.key}/plan`} question=${t("forget.person", { name })} confirm=${t("forget.person_yes", { name })} after=${reload} />`} />
+        side=${html`${session.peek()?.can_write && html`<a class="button" href=${api(`/people/${row.key}/export`)} download>${t("person.export")}</a>`}
+          <${Act} label=${t("person.forget", { name })} kind="bad" order=${{ kind: "forget person", subject: row.key }} plan=${`/people/${row.key}/plan`} question=${t("forget.person", { name })} confirm=${t("forget.person_yes", { name })} after=${(how) => (how === "done" ? go(to("/people"), { replace: true }) : reload())} />`} />
       <div class="columns">
         <div>
           <${Lanes} facts=${facts} episodes=${episodes} chosen=${chosen?.fact.id} name=${name} />
@@ -144,7 +144,7 @@ const Episodes = ({ rows, reload }) => html`
         <td class="main cut" dir="auto"><a href=${to(`/p/${one.place_key}`, { before: one.stop + 1 })}>${one.topic || t("memory.no_topic")}</a></td>
         <td class="text cut muted" dir="auto">${one.summary}</td>
         <td class="n">${one.importance.toFixed(2)}</td>
-        <td class="state"><${Act} label=${t("hide")} path=${`/episodes/${encodeURIComponent(one.id)}/hide`} question=${t("hide.episode")} after=${reload} /></td></tr>`)}</tbody></table>`
+        <td class="state"><${Act} label=${t("hide")} order=${{ kind: "hide episode", subject: one.id }} question=${t("hide.episode")} after=${reload} /></td></tr>`)}</tbody></table>`
       : html`<${Empty}>${t("memory.no_episodes")}<//>`}
   <//>`;
 

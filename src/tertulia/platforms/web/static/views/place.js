@@ -1,13 +1,12 @@
 // A place: its messages as they come, and what became of each.
 import {
-  address, api, ago, ask, clock, day, duration, home, html, money, named, number, placeName, seconds, setQuery, share, short,
-  t, textOf, title, to, useApi, useEffect, useRef, useSignal, useState, when,
+  address, ago, ask, duration, home, html, money, named, number, placeName, seconds, setQuery, share, short, t, textOf, to, useApi,
+  useEffect, useRef, useSignal, useState, when,
 } from "../core.js";
-import { Act, Avatar, Chip, Empty, Icon, Loaded, MediaView, Money, Name, ToolChip } from "../parts.js";
+import { Announcer, Log, MOST, Said, useLive, useStream } from "../conversation.js";
+import { Act, Avatar, Chip, Empty, Icon, Loaded, Money, ToolChip } from "../parts.js";
+import { LiveText, readTexts } from "../text.js";
 import { ToDecide, taskWords } from "./home.js";
-
-const MOST = 400; // messages in the page
-const REOPENED = 3000; // milliseconds after which a stream that the server refused is opened again
 
 /** Messages by their numbers: nothing twice, nothing missing between the pages. */
 function joined(before, after) {
@@ -17,10 +16,20 @@ function joined(before, after) {
   return [...before.filter((row) => !numbers.has(row.number)), ...after].sort((a, b) => a.number - b.number);
 }
 
+const textsOf = ({ messages }) => messages.map((one) => textOf((one.message.parts || []).filter((part) => part.kind === "text")));
+
+/** A page of messages, with its texts as they are drawn. */
+async function readPage(key, before) {
+  const page = await ask(`/places/${key}${before === undefined ? "" : `?before=${before}`}`);
+  await readTexts(textsOf(page)).catch(() => {});
+  return page;
+}
+
 function useMessages(key, start) {
   const [state, setState] = useState({ key, rows: [], page: null, error: null, atEnd: start === undefined });
-  const [live, setLive] = useState(null);
-  const [opened, setOpened] = useState(0); // how often the stream was opened again
+  const [open, setOpen] = useState([]); // runs under way
+  const live = useLive();
+  const timer = useRef(0);
   const current = useRef(state);
   current.current = state;
   const change = (changes) => {
@@ -29,9 +38,9 @@ function useMessages(key, start) {
 
   async function newest() {
     try {
-      const page = await ask(`/places/${key}`);
+      const page = await readPage(key);
       change({ rows: joined(current.current.rows, page.messages).slice(-MOST), page, error: null, atEnd: true });
-      if (page.row.state !== "answering") setLive(null);
+      if (page.row.state !== "answering") live.only(() => false);
     } catch (error) {
       change({ error });
     }
@@ -42,7 +51,7 @@ function useMessages(key, start) {
     if (busy || !rows.length || !rows[0].number) return;
     change({ busy: true });
     try {
-      const page = await ask(`/places/${key}?before=${rows[0].number}`);
+      const page = await readPage(key, rows[0].number);
       const all = joined(page.messages, rows);
       change({ rows: all.slice(0, MOST), noMore: page.before === null, busy: false, atEnd: current.current.atEnd && all.length <= MOST });
     } catch (error) {
@@ -51,105 +60,74 @@ function useMessages(key, start) {
   }
 
   useEffect(() => {
-    setLive(null);
+    live.only(() => false);
+    setOpen([]);
     setState((current.current = { key, rows: [], page: null, error: null, atEnd: start === undefined }));
-    ask(`/places/${key}${start === undefined ? "" : `?before=${start}`}`)
+    readPage(key, start)
       .then((page) => change({ rows: page.messages, page, noMore: page.before === null }))
       .catch((error) => change({ error }));
+    return () => clearTimeout(timer.current);
   }, [key, start]);
 
   // Events only say that something changed: what is shown is read, by number, so nothing is lost or doubled.
-  useEffect(() => {
-    if (!state.page) return undefined;
-    let timer = 0;
-    const source = new EventSource(api(`/places/${key}/events?after=${state.page.event}`));
-    source.onerror = () => source.readyState === EventSource.CLOSED && (timer = setTimeout(() => setOpened((n) => n + 1), REOPENED));
-    source.onopen = () => opened && current.current.atEnd && newest();
-    source.addEventListener("change", () => {
-      clearTimeout(timer);
-      timer = setTimeout(() => current.current.atEnd && newest(), 60);
-    });
-    source.addEventListener("live", (event) => setLive(JSON.parse(event.data)));
-    source.addEventListener("delta", (event) => {
-      const { run_id: id, text } = JSON.parse(event.data);
-      setLive((before) => (before?.run_id === id ? { ...before, text: before.text + text } : { run_id: id, text }));
-    });
-    return () => (clearTimeout(timer), source.close());
-  }, [key, Boolean(state.page), opened]);
+  useStream(state.page ? `/places/${key}/events` : null, state.page?.event, {
+    ...live,
+    change: ({ anew, runs = [] }) => {
+      setOpen((before) => [...(anew ? [] : before).filter((one) => !runs.some(({ run }) => run.id === one.run.id)), ...runs.filter(({ run }) => (run.status || "open") === "open")]);
+      clearTimeout(timer.current);
+      timer.current = setTimeout(() => current.current.atEnd && newest(), 60);
+    },
+  });
 
-  return { ...state, live, earlier, newest };
+  return { ...state, open, texts: live.texts, earlier, newest };
 }
 
 export function PlacePage({ place: key }) {
   const { query } = useSignal(address);
   const start = query.before === undefined ? undefined : Number(query.before);
   const shown = useMessages(key, start);
-  const log = useRef(null);
-  const follows = useRef(true);
-  const held = useRef(null);
-  const { rows, page } = shown;
-
-  // The newest stays in view; what is read stays where it is when earlier messages come above it.
-  useEffect(() => {
-    const box = log.current;
-    if (!box || !rows.length) return;
-    if (held.current) {
-      box.scrollTop += box.scrollHeight - held.current;
-      held.current = null;
-    } else if (query.at) {
-      const wanted = document.getElementById(`m-${query.at}`);
-      if (wanted && follows.current) wanted.scrollIntoView({ block: "center" });
-    } else if (follows.current) {
-      box.scrollTop = box.scrollHeight;
-    }
-  }, [rows, shown.live]);
-
-  function scrolled() {
-    const box = log.current;
-    follows.current = box.scrollHeight - box.scrollTop - box.clientHeight < 40;
-    if (box.scrollTop < 300 && !shown.noMore && !shown.busy) more();
-  }
-  function more() {
-    held.current = log.current.scrollHeight;
-    shown.earlier();
-  }
-
+  const agent = useSignal(home)?.agent || t("home.bot");
+  const { rows, page, open, texts } = shown;
+  const last = rows[rows.length - 1]?.number;
+  const runs = useApi(`/runs?place=${encodeURIComponent(key)}`);
+  useEffect(() => void (runs.data && runs.reload()), [last]);
+  const runOf = new Map((runs.data || []).map((one) => [one.run.id, one]));
   if (!page) return html`<${Loaded} of=${{ error: shown.error }}>${() => null}<//>`;
   const { row } = page;
   const isLive = row.state === "answering";
   return html`
     <div class="chat">
       <div class="middle">
+        <h1 class="hidden">${placeName(row.place)}</h1>
         ${shown.error && html`<p class="notice bad" role="alert">${shown.error.message}</p>`}
-        <div class="log" role="log" aria-live="polite" aria-relevant="additions" aria-label=${t("place.log", { place: placeName(row.place) })}
-          tabindex="0" ref=${log} onScroll=${scrolled}>
-          <div class="inner">
-            ${shown.noMore ? html`<p class="rule">${t("place.beginning")}</p>` : html`
-              <p class="rule"><button type="button" class="plain" onClick=${more}>${t("place.earlier")}</button></p>`}
-            ${rows.map((one, at) => html`<${Message} key=${one.number} one=${one} before=${rows[at - 1]} place=${key} chosen=${query.at === one.message.id} />`)}
-            ${shown.atEnd && (isLive || shown.live) && html`<${Writing} row=${row} live=${shown.live} />`}
-            ${!rows.length && html`<${Empty}>${t("place.empty")}<//>`}
-          </div>
-        </div>
+        <${Log} key=${key} rows=${rows} label=${t("place.log", { place: placeName(row.place) })} earlier=${shown.earlier} noMore=${shown.noMore} busy=${shown.busy} at=${query.at} moving=${isLive}>
+          ${rows.map((one, at) => html`<${Message} key=${one.number} one=${one} before=${rows[at - 1]} place=${key} run=${runOf.get(one.wrote)} chosen=${query.at === one.message.id} />`)}
+          ${shown.atEnd && isLive && html`<${Writing} key="writing" row=${row} agent=${agent} open=${open} texts=${texts} />`}
+          ${!rows.length && html`<${Empty}>${t("place.empty", { agent })}<//>`}
+        <//>
+        <${Announcer} rows=${rows} texts=${texts} agent=${agent} runOf=${(one) => one.wrote} />
         <footer class="foot">
           <span>${t("place.nobody_sees")}</span>
-          ${!shown.atEnd && html`<button type="button" onClick=${() => (follows.current = true, setQuery({ before: "", at: "" }))}>${t("place.newest")}</button>`}
-          ${isLive && html`<${Act} label=${t("place.stop")} path=${`/places/${key}/stop`} after=${shown.newest} question=${t("place.stop_question")} />`}
+          ${row.place.platform === "web" && html`<a class="button" href=${to(`/r/${encodeURIComponent(row.place.id)}`)}><${Icon} name="room" />${t("room.open")}</a>`}
+          ${!shown.atEnd && html`<button type="button" onClick=${() => setQuery({ before: "", at: "" })}>${t("place.newest")}</button>`}
+          ${isLive && html`<${Act} label=${t("place.stop")} order=${{ kind: "stop place", place: key }} after=${shown.newest} question=${t("place.stop_question")} />`}
         </footer>
       </div>
       <${Side} row=${row} />
     </div>`;
 }
 
-function Writing({ row, live }) {
-  const agent = useSignal(home)?.agent || t("home.bot");
+function Writing({ row, agent, open, texts }) {
+  const runs = open.length ? open : Object.keys(texts).map((id) => ({ run: { id }, tools: [] }));
   return html`
-    <article class="message">
+    <article class="message flat" aria-label=${t("state.answering")}>
       <${Avatar} author=${{ id: "agent", name: agent, persona: agent }} />
       <div class="body">
-        <p class="meta"><b>${agent}</b><${Chip} kind="accent" dot>${t("state.answering")}${row.since ? `, ${ago(row.since)}` : ""}<//>
-          ${live && html`<a href=${to(`/run/${live.run_id}`)} class="mono">${t("run.named", { id: short(live.run_id) })}</a>`}</p>
-        ${live?.text && html`<p class="words" dir="auto" aria-live="off">${live.text}<i class="cursor" /></p>`}
+        <p class="meta"><b class="name">${agent}</b><${Chip} kind="accent" dot>${t("state.answering")}${row.since ? `, ${ago(row.since)}` : ""}<//>
+          ${runs.map(({ run }) => html`<a key=${run.id} href=${to(`/run/${run.id}`)} class="mono">${t("run.named", { id: short(run.id) })}</a>`)}</p>
+        ${runs.map(({ run, tools = [] }) => html`<div key=${run.id}>
+          ${tools.map((one) => html`<${ToolChip} key=${`${one.step}.${one.number}`} run=${one} />`)}
+          ${texts[run.id] && html`<${LiveText} text=${texts[run.id]}><i class="cursor" /><//>`}</div>`)}
       </div>
     </article>`;
 }
@@ -169,38 +147,20 @@ export function decisionWords({ reason, address: spoken }) {
   return named("reason", reason);
 }
 
-function Message({ one, before, place, chosen }) {
-  const { message, wrote, delivery, tools } = one;
-  const { author } = message;
-  const own = Boolean(wrote || delivery);
-  const newDay = !before || !message.sent_at || !before.message.sent_at || day(before.message.sent_at) !== day(message.sent_at);
-  const media = (message.parts || []).filter((part) => part.kind === "media");
-  const text = textOf((message.parts || []).filter((part) => part.kind !== "media"));
-  return html`
-    ${newDay && message.sent_at && html`<p class="rule">${day(message.sent_at)}</p>`}
-    <article class="message ${chosen ? "chosen" : ""}" id=${`m-${message.id}`} lang=${author.language || undefined} data-row>
-      <${Avatar} author=${own ? { ...author, persona: author.persona || author.name } : author} />
-      <div class="body">
-        <p class="meta"><${Name} author=${author} />
-          ${own && html`<${Chip}>${t("agent")}<//>`}
-          ${message.sent_at && html`<time datetime=${message.sent_at}>${clock(message.sent_at)}</time>`}
-          ${message.edited_at && html`<span class="muted">${t("message.edited")}</span>`}
-          ${message.forwarded_from && html`<span class="muted">${t("message.forwarded", { name: message.forwarded_from.name })}</span>`}
-          ${!own && html`<${DecisionChips} decisions=${one.decisions} />`}
-          ${(message.doubtful || delivery?.status === "doubtful") && html`<${Chip} kind="warn">${t("send.doubtful")}<//>`}
-          ${wrote && html`<a href=${to(`/run/${wrote}`)}>${t("run.open")}</a>
-            <a href=${to(`/p/${place}/m/${encodeURIComponent(message.id)}/why`)} class="why">${t("why")}</a>`}
-        </p>
-        ${message.reply_to && html`<${Quote} quote=${message.reply_to} place=${place} />`}
-        ${tools.map((run) => html`<${ToolChip} key=${`${run.step}.${run.number}`} run=${run} />`)}
-        ${media.map((part) => html`<${MediaView} key=${part.unique_id} media=${part} />`)}
-        ${message.deleted ? html`<p class="words muted">${t("message.deleted")}</p>` : text && html`<p class="words" dir="auto">${text}</p>`}
-      </div>
-    </article>`;
-}
+const NOTHING = () => undefined;
 
-const Quote = ({ quote, place }) => html`
-  <p class="quote cut" dir="auto">${quote.author && html`<span class="muted">${quote.author.name}: </span>`}${quote.excerpt || textOf(quote.parts) || t("message.media")}</p>`;
+/** How long a run took and what it cost. */
+const runWords = ({ run, spent }) => [run.ended_at && duration(seconds(run.began_at, run.ended_at)), spent.calls && money(spent.money)].filter(Boolean).join(", ");
+
+function Message({ one, before, place, run, chosen }) {
+  const { message, wrote, delivery, tools } = one;
+  const own = Boolean(wrote || delivery);
+  return html`<${Said} one=${one} before=${before} own=${own} files=${NOTHING} tools=${tools} chosen=${chosen} meta=${html`
+    ${!own && html`<${DecisionChips} decisions=${one.decisions} />`}
+    ${(message.doubtful || delivery?.status === "doubtful") && html`<${Chip} kind="warn">${t("send.doubtful")}<//>`}
+    ${wrote && html`<a href=${to(`/run/${wrote}`)} title=${t("run.named", { id: short(wrote) })}>${run ? html`<span class="hidden">${t("run.open")}: </span>${runWords(run)}` : t("run.open")}</a>
+      <a href=${to(`/p/${place}/m/${encodeURIComponent(message.id)}/why`)} class="why">${t("why")}</a>`}`} />`;
+}
 
 function Side({ row }) {
   const shown = useSignal(home);

@@ -2,7 +2,7 @@
 import { address, ask, html, money, number, session, setQuery, t, useApi, useSignal, useState } from "../core.js";
 import { Checks, Empty, Loaded } from "../parts.js";
 import { Parts } from "./run.js";
-import { Words } from "./strata.js";
+import { piecesOf, shortened } from "./strata.js";
 
 export function Replay({ run, step }) {
   const path = `/runs/${encodeURIComponent(run.id)}/steps/${step.step}`;
@@ -18,8 +18,8 @@ export function Replay({ run, step }) {
           <${Choice} name="profile" label=${t("replay.profile")} none=${t("replay.as_it_was", { name: run.profile || "?" })} of=${profiles} current=${profile} />
           <${Choice} name="model" label=${t("replay.model")} none=${t("replay.as_it_was", { name: step.model })} of=${models} current=${model} />
         </p>
-        ${profile || model ? html`<${Rendered} path=${path} chosen=${chosen} />` : html`<${Empty}>${t(models.length ? "replay.choose" : "replay.no_models")}<//>`}
         ${models.length > 0 && html`<${Sending} key=${`${path}?${chosen}`} path=${path} models=${models} model=${model} profile=${profile} chosen=${chosen} />`}
+        ${profile || model ? html`<${Rendered} path=${path} chosen=${chosen} />` : html`<${Empty}>${t(models.length ? "replay.choose" : "replay.no_models")}<//>`}
       </div>`;
   }}<//>`;
 }
@@ -35,7 +35,19 @@ function Rendered({ path, chosen }) {
   const shown = useApi(`${path}/rendered?${chosen}`);
   return html`<${Loaded} of=${shown}>${(found) => html`
     <p class="note">${t("replay.rendered", { profile: found.profile, model: found.model, tokens: number(found.tokens) })}</p>
-    <${Words} layer=${{ before: indented(found.before), after: indented(found.after) }} />`}<//>`;
+    <${Sides} before=${indented(found.before)} after=${indented(found.after)} />`}<//>`;
+}
+
+/** Two texts beside each other, with what differs marked in both. */
+function Sides({ before, after }) {
+  const pieces = before === after ? [{ value: [before] }] : piecesOf(before, after);
+  const side = (text, gone, mark) => (pieces ? pieces.filter((one) => !one[gone]).map((one, at, all) =>
+    one.added || one.removed ? html`<${mark} key=${at}>${one.value.join("")}<//>` : html`<span key=${at}>${shortened(one.value.join(""), at === 0, at === all.length - 1)}</span>`) : text);
+  return html`
+    <div class="pair">
+      <div><h3>${t("replay.sent")}</h3><pre class="said diff" dir="auto">${side(before, "added", "del")}</pre></div>
+      <div><h3>${t("replay.would")}</h3><pre class="said diff" dir="auto">${side(after, "removed", "ins")}</pre></div>
+    </div>`;
 }
 
 const indented = (text) => (text ? JSON.stringify(JSON.parse(text), null, 2) : "");

@@ -31,7 +31,7 @@ function RunView({ shown, reload }) {
       <${Heading} title=${message ? message.text || t("message.media") : t("message.gone")} note=${sentence(shown, status)}
         side=${html`
           <${Chip} kind=${{ done: "ok", failed: "bad", open: "accent" }[status]}>${t(`run.${status}`)}<//>
-          ${status === "failed" && html`<${Act} label=${t("run.retry")} path=${`/runs/${encodeURIComponent(run.id)}/retry`} after=${reload} question=${t("run.retry_question")} />`}
+          ${status === "failed" && html`<${Act} label=${t("run.retry")} order=${{ kind: "retry run", subject: run.id }} after=${reload} question=${t("run.retry_question")} />`}
           ${step && html`<${Copies} run=${run} step=${step} />`}`} />
       <${Card} title=${t(status === "failed" ? "run.to_notice" : "run.from_to")} kind="line-card"
         side=${html`<${Tabs} name="form" initial="compact" current=${form} label=${t("run.form")} of=${FORMS.map((name) => [name, t(`run.${name}`)])} />
@@ -95,13 +95,14 @@ function Requests({ shown, step, at, query }) {
         <${LayerBar} tall layers=${names} size=${step.size} counted=${usage.input} cached=${usage.cached || 0} chosen=${chosen} onChoose=${(name) => setQuery({ layer: name, tab: "" })} />
         <p class="scale"><span>${t("run.start")}</span><span>${t("run.faded")}</span><span class="n">${usage.input ? number(usage.input) : t("about", { tokens: totalOf(step.size) })}</span></p>
       </div>
+      ${tab === "replay" ? html`<div class="pad" id="text-pane" tabindex="0" role="region" aria-label=${t("tab.replay")}><${Replay} key=${step.step} run=${shown.row.run} step=${step} /></div>` : html`
       <div class="three">
         <${LayerList} layers=${layers} chosen=${chosen} step=${step} shown=${shown} />
         <div class="text-pane" id="text-pane" tabindex="0" role="region" aria-label=${t(`tab.${tab}`)}>
-          ${tab === "text" ? html`<${LayerText} layers=${layers} chosen=${chosen} step=${step} />` : tab === "replay" ? html`<${Replay} key=${step.step} run=${shown.row.run} step=${step} />` : html`<${Wire} shown=${shown} step=${step} tab=${tab} />`}
+          ${tab === "text" ? html`<${LayerText} layers=${layers} chosen=${chosen} step=${step} />` : html`<${Wire} shown=${shown} step=${step} tab=${tab} />`}
         </div>
         <${Beside} step=${step} shown=${shown} />
-      </div>
+      </div>`}
     </section>`;
 }
 

@@ -113,10 +113,13 @@ function Difference({ shown }) {
 const SHOWN = 160; // characters around what changed
 const MOST = 200_000; // characters that are compared word by word
 
-export function Words({ layer }) {
+/** What differs between two texts, in pieces of words; nothing where that takes too long. */
+export const piecesOf = (before, after) => diffArrays(wordsOf(before.slice(0, MOST)), wordsOf(after.slice(0, MOST)), { timeout: 3000 });
+
+function Words({ layer }) {
   if (layer.before === layer.after) return html`<p class="muted">${t("difference.equal")}</p>`;
-  const [before, after] = [layer.before.slice(0, MOST), layer.after.slice(0, MOST)];
-  const pieces = diffArrays(wordsOf(before), wordsOf(after), { timeout: 3000 });
+  const { after } = layer;
+  const pieces = piecesOf(layer.before, after);
   if (!pieces) return html`<p class="note">${t("difference.too_long")}</p><pre class="said">${after}</pre>`;
   return html`<pre class="said diff" dir="auto">${pieces.map((piece, at) => piece.added ? html`<ins key=${at}>${piece.value.join("")}</ins>`
     : piece.removed ? html`<del key=${at}>${piece.value.join("")}</del>` : html`<span key=${at}>${shortened(piece.value.join(""), at === 0, at === pieces.length - 1)}</span>`)}</pre>`;
@@ -125,7 +128,7 @@ export function Words({ layer }) {
 /** Words with what stands between them: all of it is compared. */
 const wordsOf = (text) => text.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) || [];
 
-function shortened(text, isFirst, isLast) {
+export function shortened(text, isFirst, isLast) {
   if (text.length <= 2 * SHOWN) return text;
   return `${isFirst ? "" : text.slice(0, SHOWN)} … ${isLast ? "" : text.slice(-SHOWN)}`;
 }
