@@ -77,7 +77,7 @@ _CALLS_SINCE = f"""SELECT place, model, substr(ended_at, 1, 13), sum(CASE WHEN s
         {_SPENT}
     FROM calls WHERE ended_at >= :since GROUP BY substr(ended_at, 1, 13), model, place"""
 
-_CALLS_BY_STATUS = f"SELECT model, status, {_SPENT} FROM calls WHERE ended_at >= :since GROUP BY model, status"
+_CALLS_BY_STATUS = f"SELECT model, status, {_SPENT} FROM calls WHERE ended_at >= :since GROUP BY 1, 2 ORDER BY 1, 2"
 
 # What waits now, and when the newest event was.
 _FIGURES = """SELECT (SELECT count(*) FROM decisions WHERE reason = 'waiting'),

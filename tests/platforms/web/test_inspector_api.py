@@ -58,6 +58,17 @@ async def test_each_address_answers_with_what_the_inspector_reads(tmp_path: Path
         assert answered.json() == msgspec.json.decode(msgspec.json.encode(expected[path])), path
 
 
+async def test_a_request_whose_prompt_was_removed_is_not_there(tmp_path: Path) -> None:
+    async with an_evening(tmp_path / "bot.db") as store, a_page(tmp_path, store=store) as served:
+        run = (await runs.runs(store))[1].run.id
+        assert sum([count async for count in store.prompts.remove_old(NOW, at=NOW)])
+        await served.log_in("reader")
+        answered = await served.client.get(f"/api/runs/{run}/steps/1/requests")
+
+    assert answered.status_code == 404
+    assert answered.json()["error"].startswith(f"the prompts of run '{run}' were removed on 2026-11-19")
+
+
 async def test_what_is_not_there_is_said_in_a_line(tmp_path: Path) -> None:
     missing = {
         "/api/places/recorded.-9": "there is no place recorded.-9",

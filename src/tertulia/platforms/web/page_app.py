@@ -14,7 +14,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from tertulia.engine.background import log_text
-from tertulia.errors import InvalidValue, OperatorMustAct, PromptRemoved, StoreTrouble
+from tertulia.errors import CallerMustAct, TertuliaError
 from tertulia.jsonio import dumps
 from tertulia.platforms.web.endpoints import JSON, Asked, Endpoint
 from tertulia.platforms.web.guard import READS, WITH_MICROPHONE, Guard
@@ -95,9 +95,9 @@ def _answering(endpoints: Mapping[str, Endpoint], visitors: Visitors) -> Callabl
             return await _respond(endpoint, access, request, is_allowed=is_allowed)
         except Refused as error:
             return refuse(error.refusal)
-        except (InvalidValue, PromptRemoved) as error:
+        except CallerMustAct as error:
             return refuse(Refusal(status=404 if endpoint.method == "GET" else 409, why=str(error)))
-        except (StoreTrouble, OperatorMustAct) as error:
+        except TertuliaError as error:  # the store, the model or the operator must be waited for
             return refuse(Refusal(status=503, why=str(error)))
         except ClientDisconnect:
             return refuse(NOWHERE)

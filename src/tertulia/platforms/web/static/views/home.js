@@ -37,7 +37,9 @@ export function Home() {
 
 function sentence(shown) {
   const agent = shown.agent || t("home.bot");
-  const first = t(shown.running ? "home.answers" : "home.stopped", { agent });
+  const down = [...shown.models, ...shown.platforms].filter((one) => one.down_since).map((one) => one.model || one.name);
+  const first = shown.running && down.length ? t("home.trouble", { agent, names: down.join(", ") })
+    : t(shown.running ? "home.answers" : "home.stopped", { agent });
   return shown.to_decide.length ? `${first} ${t("home.waits_for_you", { n: shown.to_decide.length })}` : first;
 }
 
@@ -158,11 +160,16 @@ const Models = ({ shown }) => html`
   <${Card} title=${t("home.models")}>
     ${shown.models.length ? shown.models.map((one) => html`
       <article class="line" key=${one.model}>
-        <p class="split"><span><i class="dot ${one.failed ? "warn" : "ok"}" /><b>${one.model}</b></span><span class="n"><${Money} spent=${one.spent} /></span></p>
+        <p class="split"><span><i class="dot ${one.down_since ? "bad" : one.failed ? "warn" : "ok"}" /><b>${one.model}</b></span><span class="n"><${Money} spent=${one.spent} /></span></p>
         <p class="note">${t("home.calls", { n: one.spent.calls })}${one.median_seconds !== null ? `, ${t("home.median", { time: duration(one.median_seconds) })}` : ""}, ${t("home.share_cached", { share: share(one.spent.cached, one.spent.input) })}</p>
-        ${one.failed > 0 && html`<p class="note warn two-lines" title=${one.why}>${health(one)}</p>`}
+        ${one.down_since ? html`<${Down} one=${one} />`
+          : one.failed > 0 && html`<p class="note warn two-lines" title=${one.why}>${health(one)}</p>`}
       </article>`) : html`<${Empty}>${t("home.no_model")}<//>`}
   <//>`;
+
+const Down = ({ one }) => html`
+  <p class="note bad two-lines" title=${one.why}>${t("home.down_since", { when: when(one.down_since) })}${
+    one.retry_at ? `, ${t("home.retry_at", { when: clock(one.retry_at) })}` : ""}: ${one.why}</p>`;
 
 function health(one) {
   const failed = t("home.model_failed", { why: one.why || t("failed"), when: one.failed_at ? when(one.failed_at) : "?" });
@@ -174,8 +181,9 @@ const Platforms = ({ shown }) => html`
   <${Card} title=${t("home.platforms")}>
     ${shown.platforms.length ? shown.platforms.map((one) => html`
       <article class="line" key=${one.name}>
-        <p class="split"><span><i class="dot ${one.unread ? "warn" : "ok"}" /><b>${one.name}</b></span><span class="n muted">${one.last_at ? when(one.last_at) : ""}</span></p>
+        <p class="split"><span><i class="dot ${one.down_since ? "bad" : one.unread ? "warn" : "ok"}" /><b>${one.name}</b></span><span class="n muted">${one.last_at ? when(one.last_at) : ""}</span></p>
         <p class="note">${t("home.updates", { n: one.updates })}; ${one.unread ? t("home.unread", { n: one.unread }) : t("home.all_read")}; ${t("home.places", { n: one.places })}</p>
+        ${one.down_since && html`<${Down} one=${one} />`}
       </article>`) : html`<${Empty}>${t("home.nobody")}<//>`}
   <//>`;
 
