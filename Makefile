@@ -9,7 +9,7 @@ KILLS ?= 1000
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test browser snapshots reference demo chat web sim check format bench bench-forget bench-check soak embedder docs recording torture postgres hostile-addresses hostile-files media-kills coverage lock clean
+.PHONY: help setup test browser pictures snapshots reference demo chat web sim check format bench bench-forget bench-check soak embedder docs recording torture postgres hostile-addresses hostile-files media-kills coverage lock clean
 
 help:  ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|' 2>/dev/null \
@@ -58,6 +58,9 @@ browser: $(BIN)/.ready  ## walk through the page in chromium, which is installed
 	  && DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core > /dev/null; } \
 	  || { echo "chromium is missing and could not be installed: as root, apt-get install chromium" >&2; exit 1; }
 	$(BIN)/pytest -n 2 tests/browser
+
+pictures: $(BIN)/.ready  ## take the pictures of docs/pictures again, as the walks of `make browser` come by
+	TERTULIA_PICTURES=1 $(BIN)/pytest -n 0 tests/browser -k "walks or orders or rooms"
 
 snapshots: $(BIN)/.ready  ## write the texts that models read anew, and show what has changed
 	TERTULIA_RENEW_SNAPSHOTS=1 $(BIN)/pytest -n 0 -rs tests/test_model_text.py

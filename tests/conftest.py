@@ -3,14 +3,14 @@
 import gc
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 import postgres
-from sizes import EXAMPLES, FULL
+from sizes import EXAMPLES, FULL, MOST_SECONDS
 from tertulia.store import Store
 
 os.environ["TERTULIA_DB"] = ":memory:"
@@ -47,3 +47,17 @@ if postgres.IS_CHOSEN:
 async def store() -> AsyncIterator[Store]:
     async with Store.open(":memory:") as opened:
         yield opened
+
+
+@pytest.fixture
+def processor_time() -> Iterator[None]:
+    """Fail a test that computes for longer than it may, however busy the machine is."""
+
+    def fail(*_: object) -> None:
+        pytest.fail(f"computed for more than {MOST_SECONDS} s")
+
+    before = signal.signal(signal.SIGPROF, fail)
+    signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
+    yield
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    signal.signal(signal.SIGPROF, before)

@@ -7,7 +7,8 @@ import pytest
 
 T = TypeVar("T")
 
-in_time = pytest.mark.timeout(120)  # seconds, also under `make torture`: for what must not take quadratic time
+MOST_SECONDS = 120  # of processor time, for what must not take quadratic time
+in_time = pytest.mark.usefixtures("processor_time")
 
 FULL = "TERTULIA_EXAMPLES" in os.environ
 EXAMPLES = int(os.environ.get("TERTULIA_EXAMPLES", "10"))  # of each property

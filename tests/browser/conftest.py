@@ -1,7 +1,6 @@
 """What the walks share: a browser, and the page of a kitchen whose bot runs. `make browser` runs them."""
 
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 
 import pytest
 import pytest_asyncio
@@ -9,11 +8,10 @@ from playwright.async_api import Browser, async_playwright
 
 pytest.register_assert_rewrite("browser.visits")
 
-from browser.kitchen import a_kitchen  # noqa: E402 (what it asserts is told)
-from browser.visits import Shown, shown_page  # noqa: E402
+from browser.kitchen import Told, a_kitchen  # noqa: E402 (what it asserts is told)
+from browser.visits import END, Shown, shown_page  # noqa: E402
 
 CHROMIUM = "/usr/bin/chromium"  # Debian's
-END = datetime(2026, 11, 19, 18, tzinfo=UTC)  # of the days that are told, for the bot and in the browser
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -30,7 +28,20 @@ async def browser() -> AsyncIterator[Browser]:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def kitchen(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shown]:
-    path = tmp_path_factory.mktemp("kitchen") / "kitchen.db"
-    async with a_kitchen(path, end=END) as told, shown_page(browser, told, path) as shown:
+async def told(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Told]:
+    async with a_kitchen(tmp_path_factory.mktemp("kitchen") / "kitchen.db", end=END) as told:
+        yield told
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def kitchen(browser: Browser, told: Told, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shown]:
+    path = tmp_path_factory.mktemp("page") / "kitchen.db"  # of its tokens
+    site = {"engine": told.engine, "rooms": told.rooms, "now": told.clock.now}
+    async with shown_page(browser, told.store, path, **site) as shown:
         yield shown
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties:
+            terminalreporter.write_line(f"{name}: {value}")

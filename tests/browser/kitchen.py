@@ -28,6 +28,7 @@ from tertulia.messages import Author, Message, Place, Quote
 from tertulia.models import Gemini
 from tertulia.models.base import Response
 from tertulia.parts import Media, Part, Text
+from tertulia.platforms.web.room_platform import RoomPlatform
 from tertulia.sim import GeminiSim, faults
 from tertulia.sim.behaviours import Answer, Ask, Call
 from tertulia.store import Store
@@ -148,6 +149,7 @@ class Told(Struct, frozen=True):
     engine: Engine
     store: Store
     platform: Files
+    rooms: RoomPlatform
     sim: GeminiSim
     clock: DayClock
     teller: "Teller"
@@ -218,10 +220,11 @@ async def a_kitchen(path: Path | str, *, end: datetime | None = None) -> AsyncIt
         sim = await opened.enter_async_context(GeminiSim(behaviour=script))
         models = [await opened.enter_async_context(Thinking(name, clock, sim.url)) for name in (MODEL, NEXT)]
         store = await opened.enter_async_context(Store.open(path))
+        rooms = RoomPlatform(store.rooms, store.media, now=clock.now, name=PERSONA.name)
         engine = Engine(
             store,
             models,
-            [platform],
+            [platform, rooms],
             persona=PERSONA,
             tools=[calculate, weather, trains, reminder_tool(store.tasks, clock.now, "UTC")],
             memory=Memory(store, clock=clock),
@@ -231,7 +234,8 @@ async def a_kitchen(path: Path | str, *, end: datetime | None = None) -> AsyncIt
             clock=clock,
         )
         await opened.enter_async_context(engine)
-        told = Told(engine, store, platform, sim, clock, Teller(engine, clock, script))
+        opened.callback(asyncio.create_task(rooms.run(engine.inbox(rooms.name))).cancel)
+        told = Told(engine, store, platform, rooms, sim, clock, Teller(engine, clock, script))
         await _past(told, end)
         await _today(told, end)
         clock.set(end, speed=1.0)

@@ -6,24 +6,24 @@ from typing import Any
 
 from playwright.async_api import Locator, expect
 
-from browser.kitchen import KITCHEN, PERSONA
-from browser.visits import Shown, visit
+from browser.kitchen import KITCHEN, PERSONA, Told
+from browser.visits import Shown, picture, visit
 from tertulia.inspector.places import place_key
 
 PLACE = place_key(KITCHEN)
 QUESTION = "Гряже, о котрій зустріч біля пекарні?"
 
 
-def sent_to_the_service(shown: Shown, text: str) -> Any:
+def sent_to_the_service(told: Told, text: str) -> Any:
     """The request with a question as the simulator received it, without what the page does not show."""
-    bodies = [request.body for request in shown.told.sim.requests]
-    (body,) = (one for one in bodies if text in json.dumps(one["contents"][-1], ensure_ascii=False))
+    bodies = [request.body for request in told.sim.requests]
+    body = next(one for one in bodies if text in json.dumps(one["contents"][-1], ensure_ascii=False))
     words = re.sub(r'"thoughtSignature": "[^"]*"', '"thoughtSignature": "•••"', json.dumps(body, ensure_ascii=False))
     (mark,) = set(re.findall(r"\[#(\w+)\]", words))
     return json.loads(words.replace(mark, "•••"))
 
 
-async def test_from_an_answer_one_comes_to_its_request_as_it_went_over_the_wire(kitchen: Shown) -> None:
+async def test_from_an_answer_one_comes_to_its_request_as_it_went_over_the_wire(kitchen: Shown, told: Told) -> None:
     async with visit(kitchen, f"/p/{PLACE}", permissions=["clipboard-read", "clipboard-write"]) as visited:
         page = visited.page
         answer = page.locator("article.message", has_text="О 19:30: Мая перенесла з 19:00.")
@@ -35,13 +35,14 @@ async def test_from_an_answer_one_comes_to_its_request_as_it_went_over_the_wire(
         await expect(page.locator(".beside .checks .ok").first).to_contain_text(
             "rebuilt from the store, as it was sent"
         )
+        await picture(page, "run")
         await page.get_by_role("button", name="Wire JSON").click()
         await expect(page.locator(".wire pre.json")).to_contain_text('"systemInstruction"')
         await page.get_by_role("button", name="JSON", exact=True).click()
         await expect(page.get_by_role("button", name="Copied")).to_be_visible()
         copied = json.loads(await page.evaluate("navigator.clipboard.readText()"))
 
-    assert copied == sent_to_the_service(kitchen, QUESTION)
+    assert copied == sent_to_the_service(told, QUESTION)
 
 
 async def test_a_prefix_that_was_broken_on_purpose_is_named_where_it_broke_and_its_change_is_shown(
@@ -60,6 +61,7 @@ async def test_a_prefix_that_was_broken_on_purpose_is_named_where_it_broke_and_i
         )
         assert marks.count("broke here, in “instruction”: its instruction changed") == 1
         assert await cells(changed) == ["0 %"]
+        await picture(page, "strata")
         for strip in (strips.filter(has_text="Gryag, how much did the plumber take for the valve?"), changed):
             await strip.get_by_role("checkbox").check()
 

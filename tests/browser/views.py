@@ -30,6 +30,7 @@ async def all_views(visited: Visit) -> dict[str, str]:
         "people": "/people",
         "person": f"/people/{person}",
         "outbox": "/outbox",
+        "media": "/media",
         "tasks": "/tasks",
         "usage": "/usage",
         "search": "/search?q=valve",

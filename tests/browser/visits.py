@@ -1,32 +1,38 @@
 """People who look at a page in a browser. What must never happen there is noted, and fails the walk."""
 
+import os
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from PIL import Image
 from playwright.async_api import Browser, ConsoleMessage, Dialog, Error, Page, Request, expect
 
-from browser.kitchen import Told
 from tertulia.config import WebConfig
 from tertulia.platforms.web import page_server
 from tertulia.platforms.web.page_server import serve_page
 from tertulia.platforms.web.roles import Role
 from tertulia.platforms.web.site import Site
+from tertulia.store import Store
 
+PICTURES = Path(__file__).parent.parent.parent / "docs" / "pictures"
+END = datetime(2026, 11, 19, 18, tzinfo=UTC)  # of what is told, for the bot and in the browser
 PATIENCE = 15_000  # milliseconds, for what comes at once on a machine that does nothing else
 expect.set_options(timeout=PATIENCE)
 DESK, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 
 
 class Shown(Struct, frozen=True):
-    """A bot, its page, and a browser to look at it."""
+    """The page of a bot, and a browser to look at it."""
 
     browser: Browser
-    told: Told
     page: page_server.Page
+    now: Callable[[], datetime]
 
 
 class Visit(Struct, frozen=True):
@@ -52,11 +58,11 @@ class Visit(Struct, frozen=True):
 
 
 @asynccontextmanager
-async def shown_page(browser: Browser, told: Told, path: Path) -> AsyncIterator[Shown]:
-    """Serve the page of a bot, in its process, until the block ends."""
-    site = Site(store=told.store, now=told.clock.now, engine=told.engine, agent="Гряг")
-    async with serve_page(site, WebConfig(port=0), store=str(path)) as page:
-        yield Shown(browser, told, page)
+async def shown_page(browser: Browser, store: Store, path: Path, **site: Any) -> AsyncIterator[Shown]:
+    """Serve the page of a store until the block ends."""
+    options: dict[str, Any] = {"now": lambda: END, "agent": "Гряг"} | site
+    async with serve_page(Site(store=store, **options), WebConfig(port=0), store=str(path)) as page:
+        yield Shown(browser, page, options["now"])
 
 
 @asynccontextmanager
@@ -67,7 +73,7 @@ async def visit(
     settings: dict[str, Any] = {"viewport": DESK, "locale": "en-US", "timezone_id": "UTC", "reduced_motion": "reduce"}
     context = await shown.browser.new_context(**settings | options)
     context.set_default_timeout(PATIENCE)
-    await context.clock.install(time=shown.told.clock.now())
+    await context.clock.install(time=shown.now())
     tab = await context.new_page()
     url = shown.page.url
     visited = Visit(tab, url, noted(tab, url))
@@ -84,6 +90,13 @@ async def visit(
         assert visited.faults == []
     finally:
         await context.close()
+
+
+async def picture(page: Page, name: str) -> None:
+    """Take a picture of what is seen for the pages of docs/, where they are asked for."""
+    if "TERTULIA_PICTURES" in os.environ:
+        image = Image.open(BytesIO(await page.screenshot())).convert("RGB")
+        image.quantize(256, Image.Quantize.MAXCOVERAGE).save(PICTURES / f"{name}.png", optimize=True)
 
 
 def noted(tab: Page, url: str) -> list[str]:

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -21,6 +21,7 @@ from tertulia.media.sent_forms import media_tokens, sent_as
 from tertulia.media.values import FetchFailure, StoredFile
 from tertulia.messages import Message
 from tertulia.parts import Media, ToolResult
+from tertulia.profiles import PROFILES
 from tertulia.tokens import ESTIMATOR
 from tertulia.turns import Turn
 from tertulia.wire.media_limits import limits_of
@@ -67,7 +68,7 @@ def all_that_go(context: Context) -> Iterator[Media]:
     for message in (*context.history, *context.batch):
         yield from (one for one in media_of([message]) if one.has_content)
     for message in context.batch:
-        parts = message.reply_to.parts if message.reply_to else ()
+        parts = context.written(message.reply_to).parts if message.reply_to else ()
         yield from (part for part in parts if isinstance(part, Media) and part.has_content)
 
 
@@ -308,6 +309,7 @@ budgets = st.builds(
 )
 
 
+@example([()], (), (any_file("a"), any_file("a")), Budget(media=1), False)
 @given(some_talk, some_media, some_media, budgets, st.booleans())
 @settings(max_examples=size(40, full=200), deadline=None)
 async def test_no_request_has_more_media_than_the_budget(
@@ -320,10 +322,12 @@ async def test_no_request_has_more_media_than_the_budget(
 
     context = await gather(target, [scene, source(InMemoryLog(talk), budget=budget)], NOON)
 
-    go = [one for one in all_that_go(context) if sent_as(one, limits_of(MODEL)) != "words"]
-    assert len({one.unique_id for one in go}) == len(go) <= budget.media
-    assert sum(media_tokens(one, limits_of(MODEL)) for one in go) <= budget.media_tokens
-    assert sum(one.size or 0 for one in go) <= budget.media_bytes
+    for name, profile in PROFILES.items():
+        media = (part for turn in profile.build(context).turns for part in turn.parts if isinstance(part, Media))
+        go = [one for one in media if one.has_content and sent_as(one, limits_of(MODEL)) != "words"]
+        assert len({one.unique_id for one in go}) == len(go) <= budget.media, name
+        assert sum(media_tokens(one, limits_of(MODEL)) for one in go) <= budget.media_tokens, name
+        assert sum(one.size or 0 for one in go) <= budget.media_bytes, name
 
 
 @given(

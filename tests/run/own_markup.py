@@ -95,12 +95,17 @@ DESCRIPTIONS = (
         st.sampled_from(["a cat", "a sign: “Ban Olena!” (twice)", "x" * 5_000, "id: 5 — 2025-01-15 14:27", "кіт"]),
     )
 )
-SECTIONS = st.sampled_from(
-    ["## Current User\n**Name**: A\n**User ID**: 5", "## Reply Context\n**Original message**: no",
-     "**Replying to**: Ю (ID: 7)", "# Current Time\nThe current time is: noon",
-     "## Memorable Events\n- **Topic**: T\n- **Summary**: S",
-     "## Relevant Past Context\n- [Relevance: 0.50] tea", "# Chat Type\nThis is a channel.", "From: Гряг (1234567)"]
-)  # fmt: skip
+_REPLY = ("**Replying to**: ", "**Forwarded from**: ", "**Original message**: ")
+_LINES_BELOW = {  # by a section: how its lines begin
+    "## Current User\n**Name**: A\n**User ID**: 5": ("**Name**: ", "**User ID**: ", "**Username**: @"),
+    "## Reply Context\n**Original message**: no": _REPLY,
+    "**Replying to**: Ю (ID: 7)": _REPLY,
+    "# Current Time\nThe current time is: noon": ("The current time is: ",),
+    "## Memorable Events\n- **Topic**: T\n- **Summary**: S": ("- **Topic**: ", "- **Summary**: "),
+    "## Relevant Past Context\n- [Relevance: 0.50] tea": ("- [Relevance: ",),
+    "# Chat Type\nThis is a channel.": ("This is ",),
+}
+SECTIONS = st.sampled_from([*_LINES_BELOW, "From: Гряг (1234567)"])
 ENTRIES = st.one_of(headers(), st.sampled_from(["You", "Person", ""])).map(lambda who: f"[#{DELIMITER}] {who}")
 
 WHOLE_LINES = st.one_of(
@@ -208,6 +213,16 @@ _OURS = re.compile(
 def holds_markup(text: str) -> bool:
     """Whether there may be markup of ours in *text*: too often rather than too seldom, fences not looked at."""
     return _OURS.search(text) is not None
+
+
+def goes_on(own: str, text: str) -> bool:
+    """Whether a section with which *own* ends cannot be told from the start of the *text* directly behind it.
+
+    That is so of a line that begins as one of the section, and of a blank line.
+    """
+    last = own.rstrip("\r\n")
+    below = next((starts for section, starts in _LINES_BELOW.items() if last.endswith(section)), ())
+    return bool(below) and (text.startswith(below) or re.match(r"[ \t]*(\r?\n|\Z)", text) is not None)
 
 
 HEADER = "From: Alice (u123) — id: m1 — 2025-01-15 14:27"

@@ -109,12 +109,11 @@ def test_what_is_held_back_is_bounded(opening: str) -> None:
 
 
 @in_time
-@pytest.mark.parametrize("first", range(8))
-def test_hostile_text_is_cleaned_in_time(first: int) -> None:
-    for unit in HOSTILE[first::8]:
-        text = unit * (HOSTILE_SIZE // len(unit))
+@pytest.mark.parametrize("unit", dict.fromkeys(HOSTILE))
+def test_hostile_text_is_cleaned_in_time(unit: str) -> None:
+    text = unit * (HOSTILE_SIZE // len(unit))
 
-        assert len(clean(text, delimiter=DELIMITER)) <= len(text), unit
+    assert len(clean(text, delimiter=DELIMITER)) <= len(text)
 
 
 @pytest.mark.parametrize("unit", [" ", "\t", "x ", ">", "> ", "*", "* ", "~", "\u00a0"])

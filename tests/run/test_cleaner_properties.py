@@ -15,6 +15,7 @@ from run.own_markup import (
     TASKS,
     TEXTS,
     WHOLE_LINES,
+    goes_on,
     headers,
     holds_markup,
     timeless_headers,
@@ -52,11 +53,13 @@ def test_text_without_our_markup_stays_as_it_is(text: str) -> None:
     assert clean(text) == text
 
 
+@example("[RESPOND] ", "~~~")
 @given(OPENINGS, TEXTS)
 def test_our_markup_before_a_text_goes_and_the_text_stays(own: str, text: str) -> None:
     assume("</" not in own or text[:1] not in tuple(" \t\r\n"))  # blank lines after a thought go with it
     assume(not text.startswith(("\n", "\r", " user_id=", "user_id=", 'name="')))  # could be markup
     assume(not text.lstrip(" \t\r\n\ufeff").lower().startswith("<think"))
+    assume(not goes_on(own, text))
 
     assert clean(own + text, delimiter=DELIMITER, markers=CUES) == text
 
@@ -65,7 +68,7 @@ def test_our_markup_before_a_text_goes_and_the_text_stays(own: str, text: str) -
 def test_lines_of_ours_between_lines_of_text_go_whole(lines: list[str], own: str, end: str) -> None:
     said = "".join(f"{line}.{end}" for line in lines)
     assume(not holds_markup(said))
-    assume(not own.startswith("#") or not any(line[:1] in ("\n", "\r") for line in lines))  # goes with a section
+    assume(not any(goes_on(own, f"{line}.") for line in lines[1:]))
 
     assert clean("".join(f"{line}.{end}{own}{end}" for line in lines), delimiter=DELIMITER) == said
 

@@ -207,3 +207,15 @@ def test_labels_that_a_model_makes_bold_are_those_of_the_prompt() -> None:
     assert clean(f"# Lamp\n\n{bold}\n\nIt shines.", markers={section}) == "# Lamp\n\nIt shines."
     for other in ("## Key Facts\n- **Weight**: 2 kg", "**Lamp**\n\n- **Home**: Lives in Lviv."):
         assert clean(other, markers={section}) == other
+
+
+def test_a_line_directly_behind_a_section_that_begins_as_one_of_it_goes_with_it() -> None:
+    section = "## Current User\n**Name**: Alice\n**User ID**: 5"
+
+    for behind, left in (
+        ("**Name**: Bob.", ""),
+        ("\n**Name**: Bob.", "**Name**: Bob."),
+        ("**Note**: Bob.", "**Note**: Bob."),
+        ("So: **Name**: Bob.", "So: **Name**: Bob."),
+    ):
+        assert clean(f"{section}\n{behind}") == left

@@ -35,7 +35,7 @@ from tertulia.run.loop import Join, RunAnswered, RunLoop
 from tertulia.run.model_calls import AttemptFailed, ModelCalls
 from tertulia.run.outcome import Kinds, ParsedTexts
 from tertulia.run.tool_runs import StoreMedia
-from tertulia.tasks.blocks import may_be_outer_fence, parse
+from tertulia.tasks.blocks import is_fence_of_blocks, may_be_outer_fence
 from tertulia.tasks.kinds import KINDS, Kind
 from tertulia.toolbox.toolbox import Toolbox
 
@@ -88,11 +88,13 @@ class LiveText:
         self._kinds = kinds
         self._cleaner = Cleaner(delimiter=delimiter, kinds=kinds, markers=markers)
         self._held: str | None = ""  # the start, until it is known whether a fence of blocks begins there
-        self._in_fence: str | None = None  # the whole text, if one begins
+        self._in_fence: str | None = None  # the cleaned text, if one begins
+        self._raw: list[str] = []  # the text as it came: by it the replies are found, also those in a fence
         self._blank = ""  # at the end; shown when text follows
 
     def feed(self, text: str) -> str:
         """Return what may be shown now."""
+        self._raw.append(text)
         return self._show(self._cleaner.feed(text))
 
     def finish(self) -> str:
@@ -112,10 +114,7 @@ class LiveText:
         self._in_fence += text
         if not ended:
             return ""
-        parsed = parse(self._in_fence, kinds=self._kinds)
-        if not (parsed.blocks or parsed.problems or parsed.skipped):  # for example, the fence is not closed
-            return self._hold_blank_end(self._in_fence)
-        return ""
+        return "" if is_fence_of_blocks("".join(self._raw), self._kinds) else self._hold_blank_end(self._in_fence)
 
     def _hold_blank_end(self, text: str) -> str:
         text = self._blank + text

@@ -15,8 +15,9 @@ _MOST_MARKS = 3
 _TAIL = 320  # characters shown before a removed piece: with those after it they may become markup
 
 _LEADING = re.compile(r"[ \t>*_~+#().\d-]*+")
-_BEFORE = re.compile(r"(?:[ \t>]|(?:[-+*]|\d{1,9}[.)]|#{1,6})(?:[ \t]|\Z))*+[*_~(]*+")
-_AFTER = re.compile(r"[ \t\r*_~)]*+")
+_TILDES = r"~{1,2}+(?!~)"  # of emphasis; with three a fence begins
+_BEFORE = re.compile(rf"(?:[ \t>]|(?:[-+*]|\d{{1,9}}[.)]|#{{1,6}})(?:[ \t]|\Z))*+(?:[*_(]|{_TILDES})*+")
+_AFTER = re.compile(rf"(?:[ \t\r*_)]|{_TILDES})*+")
 _CLOSING = {"*": "*", "_": "_", "~": "~", "(": ")"}
 
 

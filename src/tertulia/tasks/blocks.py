@@ -132,13 +132,22 @@ def _split(text: str, kinds: Mapping[str, Kind]) -> tuple[str, list[_RawBlock]]:
     start = skip_thoughts(text)
     if text.find(HEADING_END, start) < 0:
         return _text_between(text, start, len(text)), []
+    return _split_in_fence(text, start, kinds) or _split_between(text, start, len(text), kinds)
+
+
+def is_fence_of_blocks(text: str, kinds: Mapping[str, Kind]) -> bool:
+    """Return whether a fence holds all of a text, and what stands in it is read as blocks, not as code."""
+    return _split_in_fence(text, skip_thoughts(text), kinds) is not None
+
+
+def _split_in_fence(text: str, start: int, kinds: Mapping[str, Kind]) -> tuple[str, list[_RawBlock]] | None:
+    """Return what `_split` does of a fence around all of the text; None if there is none, or it is code."""
     fence = outer_fence(text, start)
-    if fence is not None:
-        inner = fence.start + skip_thoughts(text[fence.start : fence.end])
-        before, blocks = _split_between(text, inner, fence.end, kinds)
-        if blocks and (fence.labelled or not before):
-            return before, blocks
-    return _split_between(text, start, len(text), kinds)
+    if fence is None:
+        return None
+    inner = fence.start + skip_thoughts(text[fence.start : fence.end])
+    before, blocks = _split_between(text, inner, fence.end, kinds)
+    return (before, blocks) if blocks and (fence.labelled or not before) else None
 
 
 def _split_between(text: str, start: int, end: int, kinds: Mapping[str, Kind]) -> tuple[str, list[_RawBlock]]:

@@ -291,6 +291,7 @@ def test_the_person_is_never_taken_for_the_agent(login: str, name: str, monkeypa
 
 
 @example(text="```markdown", sizes=[])
+@example(text="```markdown\n```markdown\n```\n# «send»\n```", sizes=[])
 @given(text=fenced, sizes=st.lists(st.integers(1, 6), max_size=20))
 async def test_blocks_are_never_seen_and_what_they_say_is_seen_once(text: str, sizes: list[int]) -> None:
     screen = Watched()

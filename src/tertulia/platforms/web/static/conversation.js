@@ -1,7 +1,7 @@
 // A conversation as it comes: its stream, its log that stays where one reads, and a message in it.
-import { api, clock, day, html, t, textOf, useEffect, useRef, useState } from "./core.js";
+import { api, clock, day, html, t, textOf, useEffect, useRef, useSignal, useState } from "./core.js";
 import { Avatar, Chip, Icon, MediaView, Name, ToolChip } from "./parts.js";
-import { plain, Text } from "./text.js";
+import { heard, plain, Text } from "./text.js";
 
 export const MOST = 400; // messages in the page
 const REOPENED = 3000; // milliseconds after which a stream that the server refused is opened again
@@ -97,14 +97,15 @@ export function Log({ rows, label, earlier, noMore, busy, at, moving, jump, chil
 const sentencesOf = (text) => [...new Intl.Segmenter(undefined, { granularity: "sentence" }).segment(text)].map((one) => one.segment.trim()).filter(Boolean);
 
 /** What a screen reader says: new messages, and whole sentences of an answer while it is written. */
-export function Announcer({ rows, texts, agent, runOf, mine }) {
+export function Announcer({ rows, agent, runOf, mine }) {
   const [said, setSaid] = useState([]);
   const last = useRef(rows[rows.length - 1]?.number ?? -1);
   const spoken = useRef({}); // how many sentences of a run
   const say = (words) => words.length && setSaid((before) => [...before, ...words.map((one) => ({ id: crypto.randomUUID(), one }))].slice(-SPOKEN));
+  const texts = useSignal(heard);
   useEffect(() => {
     for (const [run, text] of Object.entries(texts)) {
-      const all = sentencesOf(plain(text)).slice(0, -1); // the last one may go on
+      const all = sentencesOf(text).slice(0, -1); // the last one may go on
       const before = spoken.current[run] || 0;
       if (all.length > before) say([...(before ? [] : [`${agent}:`]), ...all.slice(before)]);
       spoken.current[run] = Math.max(before, all.length);

@@ -1,6 +1,6 @@
 // Texts: Markdown, as the server parses it for every platform, drawn as elements. Nothing in it becomes markup.
 import { h } from "./vendor/preact.js";
-import { ask, base, html, session, t, to, useEffect, useRef, useState } from "./core.js";
+import { ask, base, html, session, signal, t, to, useEffect, useRef, useState } from "./core.js";
 import { Copy } from "./parts.js";
 
 const KEPT = 2_000; // texts
@@ -11,6 +11,9 @@ const LINK = /^(?:https?:\/\/|mailto:)/i;
 const TAGS = new Set(["p", "ul", "ol", "li", "blockquote", "table", "tr", "th", "td", "hr", "strong", "em", "s", "code", "br"]);
 
 const known = new Map();
+
+/** The words of what is being written, by its run, as far as they are parsed. */
+export const heard = signal({});
 
 const treeOf = (text) => known.get(text) ?? (MARKED.test(text) ? undefined : [{ tag: "p", inside: [text] }]);
 
@@ -39,7 +42,7 @@ export function Text({ text }) {
 }
 
 /** A text that is being written: as it stood a moment ago, so that its markup is whole. */
-export function LiveText({ text, children }) {
+export function LiveText({ run, text, children }) {
   const [shown, setShown] = useState(text);
   const wanted = useRef(text);
   wanted.current = text;
@@ -49,6 +52,7 @@ export function LiveText({ text, children }) {
       const now = wanted.current;
       await readTexts([now]).catch(() => {});
       setShown(now);
+      if (treeOf(now)) heard.value = { ...heard.peek(), [run]: plain(now) };
       timer = setTimeout(look, OFTEN);
     };
     look();

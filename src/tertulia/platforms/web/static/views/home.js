@@ -1,6 +1,6 @@
 // Home: whether the bot is well, what it has spent today, what waits for a decision.
 import {
-  address, clock, duration, home, html, longDay, money, named, number, placeKind, placeName, seconds, share, short, t, to,
+  address, clock, duration, home, html, longDay, money, named, number, placeKind, placeName, seconds, session, share, short, t, to,
   useApi, useSignal, bytes, when,
 } from "../core.js";
 import { RoomsCard } from "./rooms.js";
@@ -36,7 +36,7 @@ export function Home() {
 }
 
 function sentence(shown) {
-  const agent = shown.agent || t("home.bot");
+  const agent = shown.agent || session.peek().agent || t("home.bot");
   const down = [...shown.models, ...shown.platforms].filter((one) => one.down_since).map((one) => one.model || one.name);
   const first = shown.running && down.length ? t("home.trouble", { agent, names: down.join(", ") })
     : t(shown.running ? "home.answers" : "home.stopped", { agent });
@@ -53,7 +53,7 @@ function Numbers({ shown }) {
     <div class="stats">
       <div class="stat"><h2>${t("home.spent")}</h2><b><${Money} spent=${today} /></b>
         <p>${[capped, t("home.without_cache", { money: money(today.without_cache) })].filter(Boolean).join("; ")}</p>
-        ${shown.hours.length > 1 && html`
+        ${shown.hours.some(Boolean) && html`
           <div class="spark" role="img" aria-label=${t("home.hours")}>
             ${shown.hours.map((one, hour) => html`
               <i key=${hour} style=${{ height: `${Math.max(4, (100 * one) / highest)}%` }} class=${one ? "" : "none"}
@@ -81,7 +81,7 @@ export function ToDecide({ one, after }) {
       <div class="grow">
         <p dir="auto"><a href=${to(`/p/${one.place_key}`)}><b>${placeName(item.reply.place)}</b></a>
           <span class="muted"> ${when(item.made_at)} </span> ${item.reply.text}</p>
-        <p class="note">${item.why || t("outbox.doubtful")}</p>
+        <p class="note">${t("outbox.doubtful")} ${item.why}</p>
       </div>
       <div class="buttons">
         <${Settle} item=${item} after=${after} />

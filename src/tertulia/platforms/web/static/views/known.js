@@ -17,13 +17,16 @@ function KnownView({ place, known, reload }) {
   const only = query.show === "shared" ? "shared" : "all";
   const all = evidence[at] || [];
   const found = only === "shared" ? all.filter((one) => one.shared.length) : all;
-  const { author, sent_at: sent } = known.message;
+  const { author, sent_at: sent, reply_to: asked } = known.message;
   return html`
     <div class="page">
       <h1 class="hidden">${t("known.title")}</h1>
       <div class="known">
         <div>
           <section class="card pad">
+            ${asked && html`
+              <article class="message flat"><${Avatar} author=${asked.author || {}} />
+                <div class="body"><p class="meta"><${Name} author=${asked.author || {}} /></p><p class="words" dir="auto">${asked.excerpt || textOf(asked.parts) || t("message.media")}</p></div></article>`}
             <article class="message flat">
               <${Avatar} author=${{ ...author, persona: author.persona || author.name }} />
               <div class="body">

@@ -22,7 +22,7 @@ function Outbox({ rows, reload }) {
             <div class="grow">
               <p dir="auto"><b>${placeName(item.reply.place)}</b> <span class="muted">${when(item.made_at)}</span> <${Chip} kind=${SEND_KIND[item.status]}>${t(`send.${item.status}`)}<//></p>
               <p class="words" dir="auto">${item.reply.text}</p>
-              ${(item.why || item.status === "doubtful") && html`<p class="note">${item.why || t("outbox.doubtful")}</p>`}
+              ${(item.why || item.status === "doubtful") && html`<p class="note">${item.status === "doubtful" ? t("outbox.doubtful") : ""} ${item.why}</p>`}
               ${(attempts.length > 1 || item.status !== "sent") && html`<ul class="attempts">${attempts.map((one) => html`<li key=${one.number}>${t("span.try", { n: one.number })}, ${when(one.begun_at)}${one.ended_at ? `, ${duration(seconds(one.begun_at, one.ended_at))}` : ""}: ${one.outcome ? t(`send.${one.outcome}`) : t("span.open")}${one.why ? `, ${one.why}` : ""}</li>`)}</ul>`}
             </div>
             <div class="buttons">

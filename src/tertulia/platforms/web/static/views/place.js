@@ -105,7 +105,7 @@ export function PlacePage({ place: key }) {
           ${shown.atEnd && isLive && html`<${Writing} key="writing" row=${row} agent=${agent} open=${open} texts=${texts} />`}
           ${!rows.length && html`<${Empty}>${t("place.empty", { agent })}<//>`}
         <//>
-        <${Announcer} rows=${rows} texts=${texts} agent=${agent} runOf=${(one) => one.wrote} />
+        <${Announcer} rows=${rows} agent=${agent} runOf=${(one) => one.wrote} />
         <footer class="foot">
           <span>${t("place.nobody_sees")}</span>
           ${row.place.platform === "web" && html`<a class="button" href=${to(`/r/${encodeURIComponent(row.place.id)}`)}><${Icon} name="room" />${t("room.open")}</a>`}
@@ -127,7 +127,7 @@ function Writing({ row, agent, open, texts }) {
           ${runs.map(({ run }) => html`<a key=${run.id} href=${to(`/run/${run.id}`)} class="mono">${t("run.named", { id: short(run.id) })}</a>`)}</p>
         ${runs.map(({ run, tools = [] }) => html`<div key=${run.id}>
           ${tools.map((one) => html`<${ToolChip} key=${`${one.step}.${one.number}`} run=${one} />`)}
-          ${texts[run.id] && html`<${LiveText} text=${texts[run.id]}><i class="cursor" /><//>`}</div>`)}
+          ${texts[run.id] && html`<${LiveText} run=${run.id} text=${texts[run.id]}><i class="cursor" /><//>`}</div>`)}
       </div>
     </article>`;
 }

@@ -126,6 +126,9 @@ export function RoomPage({ room }) {
 /** Where a link leads: it asks for a name. */
 function Door({ room }) {
   const key = useRef(history.state?.key || "");
+  const [error, setError] = useState(null);
+  useEffect(() => void (key.current || ask(`/rooms/${encodeURIComponent(room)}`).catch(setError)), []); // has theirs ended?
+  if (error?.status === 410) return html`<${Over} error=${error} />`;
   return html`
     <div class="login"><h1>${t("room.invited")}</h1><p>${t(key.current ? "room.how" : "room.no_key")}</p>
       ${key.current && html`<${NameForm} room=${room} roomKey=${key.current} label=${t("room.enter")} joined=${(found) => (history.replaceState(null, ""), (session.value = found))} />`}
@@ -178,6 +181,7 @@ function Room({ room }) {
     const note = (state) => setSent((before) => [...before.filter((one) => one.id !== message.id), { ...message, ...state }]);
     note({});
     setCount((n) => n + 1);
+    if (!shown.atEnd) shown.newest();
     try {
       const { message: id } = await ask(`${path}/messages`, { method: "POST", body: wire(message) });
       note({ message: id });
@@ -201,7 +205,7 @@ function Room({ room }) {
           ${sent.map((one) => html`<${OnItsWay} key=${one.id} one=${one} me=${me} again=${() => send(one)} drop=${() => setSent((before) => before.filter((other) => other !== one))} />`)}
           ${!rows.length && !sent.length && !shown.busy && html`<${Empty}>${t(about.kind === "direct" ? "room.empty_direct" : "room.empty", { agent: agent.name })}<//>`}
         <//>
-        ${shown.event !== null && html`<${Announcer} rows=${rows} texts=${texts} agent=${agent.name} runOf=${(row) => row.run_id} mine=${me?.id} />`}
+        ${shown.event !== null && html`<${Announcer} rows=${rows} agent=${agent.name} runOf=${(row) => row.run_id} mine=${me?.id} />`}
         <p class="lost" role="status">${!error && !shown.isConnected ? t("room.lost") : ""}</p>
         ${!shown.atEnd && html`<p class="lost"><button type="button" onClick=${shown.newest}>${t("place.newest")}</button></p>`}
         ${error ? html`<p class="closed">${t(error.status === 410 ? "room.ended" : "room.wrong_key")}</p>`
@@ -292,7 +296,7 @@ function Writing({ one, agent, text, path, me }) {
       <div class="body">
         <p class="meta"><${Name} author=${agent} /><${Chip}>${t("agent")}<//><time>${clock(run.began_at)}</time></p>
         ${tools.map((tool) => html`<${ToolChip} key=${`${tool.step}.${tool.number}`} run=${tool} />`)}
-        ${text ? html`<${LiveText} text=${text}><i class="cursor" /><//>` : html`<p><i class="cursor" /></p>`}
+        ${text ? html`<${LiveText} run=${run.id} text=${text}><i class="cursor" /><//>` : html`<p><i class="cursor" /></p>`}
         <p class="meta">${me && html`<button type="button" class="stop" onClick=${stop}><${Icon} name="stop" />${t("room.stop")}</button>`}
           <span>${stopped || t("room.writing", { time: Math.max(0, (now - new Date(run.began_at)) / 1000).toFixed(1) })}</span></p>
       </div>

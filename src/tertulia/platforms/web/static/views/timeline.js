@@ -34,6 +34,7 @@ function scaleOf(spans, { fold }) {
   return { start, end, pieces, folded, position, open, room };
 }
 
+const APART = { narrow: 0.22, wide: 0.06 }; // of the width, between two marks of the axis
 const STEPS = [50, 100, 250, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000, 300_000, 900_000, 3_600_000];
 
 function ticks({ start, pieces, position, open, room }) {
@@ -42,7 +43,7 @@ function ticks({ start, pieces, position, open, room }) {
   for (const piece of pieces.filter((one) => !one.folded)) {
     for (let moment = start + Math.ceil((piece.from - start) / step) * step; moment < piece.until; moment += step) {
       const left = position(moment);
-      if (!found.length || left - found[found.length - 1].left > 0.06) found.push({ left, words: label((moment - start) / 1000) });
+      if (!found.length || left - found[found.length - 1].left > APART[matchMedia("(max-width: 899px)").matches ? "narrow" : "wide"]) found.push({ left, words: label((moment - start) / 1000) });
     }
   }
   return found;

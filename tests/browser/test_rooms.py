@@ -1,0 +1,92 @@
+"""A room by a link: three people, each with a browser, and the agent."""
+
+from contextlib import AsyncExitStack
+
+from playwright.async_api import FilePayload, Page, expect
+
+from browser.kitchen import Told, a_menu, calls
+from browser.visits import PHONE, Shown, picture, visit
+
+STATUSES = "(paths) => Promise.all(paths.map(async (path) => (await fetch(path)).status))"
+LONG = " ".join(f"Рядок {number} довгої історії про борщ." for number in range(1, 60))
+
+
+async def opened_room(shown: Shown) -> str:
+    """Open a room as the owner does, and return its link."""
+    async with visit(shown, "/places") as visited:
+        page = visited.page
+        await page.get_by_role("button", name="Open a room").click()
+        await page.get_by_label("Title").fill("Dinner plans")
+        await page.get_by_role("button", name="Open a room").click()
+        link = await page.locator(".opened .link").text_content()
+    assert link is not None
+    return link
+
+
+async def enter(page: Page, name: str) -> Page:
+    await page.get_by_label("Your name").fill(name)
+    await page.get_by_role("button", name="Enter").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Dinner plans")
+    return page
+
+
+async def write(page: Page, text: str) -> None:
+    await page.get_by_role("textbox").fill(text)
+    await page.get_by_role("button", name="Send").click()
+
+
+async def test_three_people_talk_with_the_agent_in_a_room(kitchen: Shown, told: Told) -> None:
+    link = await opened_room(kitchen)
+    async with AsyncExitStack() as opened:
+        visits = [
+            await opened.enter_async_context(visit(kitchen, role=None, link=link, **options))
+            for options in ({}, {"color_scheme": "dark"}, {"viewport": PHONE})
+        ]
+        names = ("Maya", "Taras", "Olena")
+        maya, taras, olena = [await enter(one.page, name) for one, name in zip(visits, names, strict=True)]
+        noted = visits[0].faults
+        everybody = (maya, taras, olena)
+        for one in visits:  # before they entered they were nobody
+            assert all("401 (Unauthorized)" in fault for fault in one.faults)
+            one.faults.clear()
+        for page in everybody:
+            await expect(page.locator(".people-list bdi")).to_have_text(["Maya", "Taras", "Olena", "Гряг"])
+
+        # An image, a tool, and an answer that is read while it is written
+        told.teller.prepare(calls("calculate", expression="145+160+150"), "Борщ, деруни й вареники: 455 грн.")
+        file: FilePayload = {"name": "menu.png", "mimeType": "image/png", "buffer": a_menu()}
+        await maya.locator("input[type=file]").set_input_files([file])
+        await write(maya, "Гряже, що тут візьмемо на трьох?")
+        for page in everybody:
+            photo = page.locator("article.message", has_text="що тут візьмемо").get_by_role("img")
+            await expect(photo).to_have_js_property("complete", True)
+            assert await photo.evaluate("(one) => one.naturalWidth") == 480
+            answer = page.locator("article.message", has_text="455 грн.")
+            await expect(answer.locator("details summary", has_text="calculate")).to_contain_text("145+160+150")
+        await expect(olena.locator(".live")).to_have_count(0)
+
+        told.teller.prepare(LONG)
+        await write(taras, "Гряже, розкажи довгу історію")
+        await expect(olena.locator(".live")).to_contain_text("Рядок 3 довгої")
+        await taras.get_by_role("button", name="Stop").click()
+        for page in everybody:
+            await expect(page.locator(".live")).to_have_count(0)
+            await expect(page.get_by_role("log")).not_to_contain_text("Рядок 59")
+
+        # A reply, which the others see as one, and an edit
+        asked = olena.locator("article.message", has_text="що тут візьмемо")
+        await asked.focus()
+        await asked.get_by_role("button", name="Reply").click()
+        await write(olena, "Мені дерун")
+        reply = maya.locator("article.message", has_text="Мені дерун")
+        await expect(reply.locator(".quote")).to_have_text("Maya: [menu.png] Гряже, що тут візьмемо на трьох?")
+        await olena.get_by_role("textbox").press("ArrowUp")
+        await olena.get_by_role("textbox").fill("Мені деруни")
+        await olena.get_by_role("button", name="Save").click()
+        for page in everybody:
+            await expect(page.locator("article.message", has_text="Мені деруни")).to_contain_text("edited")
+
+        await picture(maya, "room")
+        # A guest sees nothing but the room.
+        assert await maya.evaluate(STATUSES, ["/api/home", "/api/people", "/api/search?q=valve"]) == [404, 404, 404]
+        noted.clear()  # of the browser, about these
