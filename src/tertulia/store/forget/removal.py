@@ -141,7 +141,7 @@ def _cancel_tasks(database: Database, keys: Sequence[Key], work: Work) -> None:
 
 def cancel_tasks(database: Database, which: str, rules: PlanRules, why: str = REASON, **values: Any) -> None:
     """Empty the tasks of a WHERE clause; those that have not ended are cancelled."""
-    found = [TASK.loads(body) for (body,) in database.all(f"SELECT body FROM tasks WHERE {which}", **values)]
+    found = tasks.select_tasks(database, f"WHERE {which}", **values)
     tasks.change(database, {task.id: _cancelled(task, why) for task in found}, rules)
 
 
