@@ -90,7 +90,8 @@ _FIGURES = """SELECT (SELECT count(*) FROM decisions WHERE reason = 'waiting'),
 _MESSAGES = f"SELECT {MESSAGE_COLUMNS}, m.hidden, m.received_at FROM messages m WHERE "
 
 # The last prompts of runs, with their layers.
-_LAST_PROMPTS = """SELECT p.run_id, p.tool_tokens, p.stable, p.broken_by, p.cause, l.name, pl.tokens
+_LAST_PROMPTS = """SELECT p.run_id, p.tool_tokens, p.stable, p.broken_by, p.cause, l.name, pl.tokens,
+        pl.instruction
     FROM prompts p JOIN prompt_layers pl ON pl.prompt = p.id JOIN layers l ON l.id = pl.layer
     WHERE p.id IN (SELECT max(id) FROM prompts WHERE run_id IN (:runs) GROUP BY run_id)
     ORDER BY p.run_id, pl.position"""
@@ -106,7 +107,8 @@ _SENT = """SELECT p.id, p.run_id, p.step, p.at, p.model, p.tool_tokens, p.stable
     ) ORDER BY p.id DESC LIMIT :most"""
 _OF_DAY = """SELECT r.run_id FROM runs r
     WHERE r.place = :place AND r.began_at >= :since AND r.began_at < :until"""
-_SENT_LAYERS = """SELECT pl.prompt, l.name, pl.tokens FROM prompt_layers pl JOIN layers l ON l.id = pl.layer
+_SENT_LAYERS = """SELECT pl.prompt, l.name, pl.tokens, pl.instruction
+    FROM prompt_layers pl JOIN layers l ON l.id = pl.layer
     WHERE pl.prompt IN (:prompts) ORDER BY pl.prompt, pl.position"""
 _CALLS_OF_STEPS = f"""SELECT run_id, step, max(CASE status WHEN 'answered' THEN 3 WHEN 'stopped' THEN 2 ELSE 1 END),
         {_SPENT}
@@ -454,7 +456,7 @@ def _summaries(database: Database, runs: Sequence[Run]) -> list[RunSummary]:
             target=targets.get(run.id),
             spent=spent.get(run.id, Spent()),
             layers=tuple(row[4] for row in prompts.get(run.id, ())),
-            size=_size(prompts[run.id]) if run.id in prompts else PromptSize(),
+            size=_last_size(prompts[run.id]) if run.id in prompts else PromptSize(),
         )
         for run in runs
     ]
@@ -464,9 +466,9 @@ def _sent(database: Database, rows: Sequence[Row]) -> list[SentSummary]:
     """Return prompts with their layers, calls and tools, each read with one statement for all."""
     ids = list({row[1] for row in rows})
     targets = _targets(database, ids)
-    layers: dict[int, list[tuple[str, int]]] = {}
-    for prompt, name, tokens in database.all(_SENT_LAYERS, prompts=[row[0] for row in rows]):
-        layers.setdefault(prompt, []).append((name, tokens))
+    layers: dict[int, list[Row]] = {}
+    for prompt, *layer in database.all(_SENT_LAYERS, prompts=[row[0] for row in rows]):
+        layers.setdefault(prompt, []).append(tuple(layer))
     calls = {
         (run, step): (status, _spent(sums)) for run, step, status, *sums in database.all(_CALLS_OF_STEPS, runs=ids)
     }
@@ -474,7 +476,7 @@ def _sent(database: Database, rows: Sequence[Row]) -> list[SentSummary]:
     found = []
     for prompt, run, step, at, model, of_tools, stable, broken_by, cause in rows:
         status, spent = calls.get((run, step), (0, Spent()))
-        tokens = tuple(tokens for _, tokens in layers.get(prompt, ()))
+        own = layers.get(prompt, ())
         found.append(
             SentSummary(
                 run_id=run,
@@ -483,8 +485,8 @@ def _sent(database: Database, rows: Sequence[Row]) -> list[SentSummary]:
                 model=model,
                 target=targets.get(run),
                 after=tuple(tool.call.name for tool in tools.get(run, ()) if tool.step == step - 1),
-                layers=tuple(name for name, _ in layers.get(prompt, ())),
-                size=PromptSize(tools=of_tools, layers=tokens, stable=stable, broken_by=broken_by, cause=cause),
+                layers=tuple(name for name, *_ in own),
+                size=_size(own, tools=of_tools, stable=stable, broken_by=broken_by, cause=cause),
                 spent=spent,
                 status=_STATUS[status],
             )
@@ -501,8 +503,13 @@ def _targets(database: Database, runs: Sequence[str]) -> dict[str, LoggedMessage
     return {run: found[row] for run, row in rows.items()}
 
 
-def _size(rows: Sequence[Row]) -> PromptSize:
-    """Return the size of a prompt of the rows of its layers."""
+def _last_size(rows: Sequence[Row]) -> PromptSize:
+    """Return the size of the last prompt of a run, of the rows of its layers."""
     tools, stable, broken_by, cause, *_ = rows[0]
-    layers = tuple(row[5] for row in rows)
-    return validate(PromptSize(tools=tools, layers=layers, stable=stable, broken_by=broken_by, cause=cause))
+    return _size([row[4:] for row in rows], tools=tools, stable=stable, broken_by=broken_by, cause=cause)
+
+
+def _size(layers: Sequence[Row], **fields: Any) -> PromptSize:
+    """Return the size of a prompt, whose layers are given as names, tokens and tokens of the instruction."""
+    _, tokens, instructions = zip(*layers, strict=True) if layers else ((), (), ())
+    return validate(PromptSize(layers=tuple(tokens), instructions=tuple(instructions), **fields))
