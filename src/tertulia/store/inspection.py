@@ -118,7 +118,8 @@ _DAYS = """SELECT DISTINCT substr(r.began_at, 1, 10) FROM runs r
 
 _OF_DAY = """SELECT r.run_id FROM runs r
     WHERE r.place = :place AND r.began_at >= :since AND r.began_at < :until"""
-_SENT_LAYERS = """SELECT pl.prompt, l.name, pl.tokens FROM prompt_layers pl JOIN layers l ON l.id = pl.layer
+_SENT_LAYERS = """SELECT pl.prompt, l.name, pl.tokens, pl.instruction
+    FROM prompt_layers pl JOIN layers l ON l.id = pl.layer
     WHERE pl.prompt IN (:prompts) ORDER BY pl.prompt, pl.position"""
 _CALLS_OF_STEPS = f"""SELECT run_id, step, max(CASE status WHEN 'answered' THEN 3 WHEN 'stopped' THEN 2 ELSE 1 END),
         {_SPENT}
@@ -418,12 +419,12 @@ def _summaries(database: Database, runs: Sequence[Run]) -> list[RunSummary]:
 
 def _with_layers(database: Database, prompts: Sequence[Row]) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of prompts with the names of their layers and their size in place of the columns of that."""
-    layers: dict[int, list[tuple[str, int]]] = {row[0]: [] for row in prompts}
-    for prompt, name, tokens in database.all(_SENT_LAYERS, prompts=[*layers]):
-        layers[prompt].append((name, tokens))
+    layers: dict[int, list[Row]] = {row[0]: [] for row in prompts}
+    for prompt, *layer in database.all(_SENT_LAYERS, prompts=[*layers]):
+        layers[prompt].append(tuple(layer))
     for prompt, *row in prompts:
-        names, tokens = zip(*layers[prompt], strict=True) if layers[prompt] else ((), ())
-        size = _SIZE.decode(row, layers=tokens)
+        names, tokens, instructions = zip(*layers[prompt], strict=True) if layers[prompt] else ((), (), ())
+        size = _SIZE.decode(row, layers=tokens, instructions=instructions)
         yield {"layers": names, "size": size}, *row[len(_SIZE.names) :]
 
 
