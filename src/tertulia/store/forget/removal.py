@@ -45,7 +45,7 @@ class Work(Struct, frozen=True):
 
 
 # Removes rows, given by their keys; a key of one column is the value of that.
-Remove = Callable[[Database, Sequence[Any], Work], None]
+Remove = Callable[[Database, Sequence[Any], Work], object]
 
 
 class Section(Struct, frozen=True):
