@@ -26,7 +26,7 @@ from tertulia.memory.values import (
 )
 from tertulia.store import chats, cursors, decisions
 from tertulia.store.database import Database
-from tertulia.store.encoding import STRINGS, TASK, dumps
+from tertulia.store.encoding import STRINGS, TASK, Columns, dumps
 from tertulia.store.fact_rows import SAID_IN_GROUP, add_fact_changes
 from tertulia.store.forget import removal, retraction
 from tertulia.store.model_caches import drop_caches
@@ -46,8 +46,8 @@ _MARK = "UPDATE facts SET forgotten_at = :at WHERE id IN (:facts) AND forgotten_
 _OUTDATE = "UPDATE places SET changes = changes + 1, removed = changes + 1 WHERE id IN (:places)"
 
 # The facts that are being forgotten.
-_FORGOTTEN = f"""SELECT id, about, place, text, name, forgotten_at, scope,
-    CASE WHEN scope <> 'chat' OR {SAID_IN_GROUP} THEN 1 ELSE 0 END
+_FACT = Columns(ForgottenFact, "row=id about text name at=forgotten_at")
+_FORGOTTEN = f"""SELECT place, scope, CASE WHEN scope <> 'chat' OR {SAID_IN_GROUP} THEN 1 ELSE 0 END, {_FACT}
     FROM facts f WHERE forgotten_at IS NOT NULL ORDER BY id"""
 
 # The places where people wrote, and whether these were direct chats.
@@ -75,8 +75,9 @@ _WRITTEN_BY = """SELECT a.id, o.run_id FROM messages a
     WHERE a.id IN (:messages) AND o.run_id IS NOT NULL"""
 
 # What was said in a place by some people and by the agent, from a number on or changed since.
-_SAID = """SELECT m.id, n.author, m.role, m.text, coalesce(t.turns, ''), m.reply_author
-    FROM messages m JOIN names n ON n.id = m.name LEFT JOIN turns t ON t.message = m.id
+_MESSAGE = Columns(SaidMessage, "row author by_agent text turns reply_author")
+_SAID = """SELECT m.id, n.author, CASE WHEN m.role = 'model' THEN 1 ELSE 0 END, m.text, coalesce(t.turns, ''),
+    m.reply_author FROM messages m JOIN names n ON n.id = m.name LEFT JOIN turns t ON t.message = m.id
     WHERE m.place = :place AND m.hidden = 0 AND (n.author IN (:people) OR m.role = 'model') AND (
         (m.number >= :number AND m.number < :stop)
         OR m.id IN (SELECT c.message FROM message_changes c WHERE c.place = :place AND c.change > :changes)
@@ -214,25 +215,17 @@ def mark(database: Database, facts: Sequence[int], at: datetime) -> None:
 def _read_forgotten(database: Database) -> list[ForgottenFact]:
     """Return the facts that are marked, each with the places where it may have been told."""
     rows = database.all(_FORGOTTEN)
-    people = {about for _, about, *_ in rows}
+    people = {row[4] for row in rows}
     wrote_in = database.all(_WROTE_IN, people=people)
     names = database.all("SELECT author, name FROM names WHERE author IN (:people)", people=people)
     found: list[ForgottenFact] = []
-    for row, about, place, text, name, at, scope, elsewhere in rows:
+    for place, scope, elsewhere, *row in rows:
+        _, about, _, name, _ = row
         told = {
             there for who, there, direct in wrote_in if who == about and elsewhere and (direct or scope == "everywhere")
         }
-        found.append(
-            ForgottenFact(
-                row=row,
-                about=about,
-                text=text,
-                name=name,
-                names=tuple({name, *(one for who, one in names if who == about)}),
-                places=frozenset({place, *told}),
-                at=datetime.fromisoformat(at),
-            )
-        )
+        called = tuple({name, *(one for who, one in names if who == about)})
+        found.append(_FACT.decode(row, names=called, places=frozenset({place, *told})))
     return found
 
 
@@ -272,11 +265,7 @@ def _read_page(database: Database, place: int, people: Collection[int], seen: Se
     if stop <= seen.number and changes == now.changes:
         return now, []
     rows = database.all(_SAID, place=place, people=list(people), number=seen.number, stop=stop, changes=changes)
-    messages = [
-        SaidMessage(row=row, author=author, by_agent=role == "model", text=text, turns=turns, reply_author=reply_author)
-        for row, author, role, text, turns, reply_author in rows
-    ]
-    return Seen(stop, now.changes), messages
+    return Seen(stop, now.changes), [_MESSAGE.decode(row) for row in rows]
 
 
 def _read_state(database: Database, place: int) -> Seen:
