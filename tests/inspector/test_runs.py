@@ -93,7 +93,8 @@ async def test_neither_signatures_nor_the_mark_of_a_place_are_shown(store: Store
 
     expected = (Text(text=f"«{MASK}» hi"), Thought(text="t"), Opaque(raw={}))
     (step,) = shown.steps
-    assert (step.layers[0].instruction, step.layers[0].turns[1].parts) == (f"mark: {MASK}", expected)
+    assert [layer.name for layer in step.layers] == ["static", "history"]
+    assert (step.layers[0].instruction, step.layers[1].turns[1].parts) == (f"mark: {MASK}", expected)
     assert step.answer
     assert step.answer.parts == expected
     assert asked.steps[0].layers[0].instruction == f"mark: {mark}"

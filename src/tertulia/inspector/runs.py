@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -11,7 +12,17 @@ from tertulia.engine.store_protocols import DeliveryAttempt, OutboxItem, StorePr
 from tertulia.errors import InvalidValue, PromptRemoved
 from tertulia.ids import SHORTEST
 from tertulia.inspector.places import PAGE, place_key
-from tertulia.inspector.shown import Blocked, Mask, as_json, brief, shown_item, shown_message, words_of
+from tertulia.inspector.shown import (
+    Blocked,
+    Mask,
+    as_json,
+    brief,
+    halves_of,
+    parts_of,
+    shown_item,
+    shown_message,
+    words_of,
+)
 from tertulia.inspector.values import (
     CallShown,
     Delivered,
@@ -23,10 +34,11 @@ from tertulia.inspector.values import (
     StepShown,
 )
 from tertulia.messages import Place
-from tertulia.models.calls import Call
+from tertulia.models.calls import Call, PromptSize
 from tertulia.models.prices import cost
 from tertulia.run.journal import Journal, Run, RunStatus, SentPrompt, ToolRun
 from tertulia.tokens import turn_tokens
+from tertulia.turns import Layer
 
 MOST_CALLS = 1_000  # of one run
 _LAST_STEP = 2**31  # what is sent comes after all steps
@@ -47,16 +59,18 @@ async def runs(
 
 def run_rows(found: Iterable[RunSummary], blocked: Blocked) -> tuple[RunRow, ...]:
     """Return the rows of runs."""
-    return tuple(
-        RunRow(
-            run=one.run,
-            place_key=place_key(one.run.place),
-            message=brief(one.target, blocked) if one.target else None,
-            spent=one.spent,
-            layers=one.layers,
-            size=one.size,
-        )
-        for one in found
+    return tuple(_row(one, blocked) for one in found)
+
+
+def _row(found: RunSummary, blocked: Blocked) -> RunRow:
+    layers, size = parts_of(found.layers, found.size)
+    return RunRow(
+        run=found.run,
+        place_key=place_key(found.run.place),
+        message=brief(found.target, blocked) if found.target else None,
+        spent=found.spent,
+        layers=layers,
+        size=size,
     )
 
 
@@ -122,14 +136,15 @@ def steps_shown(
 def _step(sent: SentPrompt, calls: Iterable[Call], journal: Journal, mask: Mask) -> StepShown:
     records = [record for step, record in journal.records if step == sent.step and record.turn.role == "model"]
     answer = records[-1] if records else None
+    _, size = parts_of((layer.name for layer in sent.prompt.layers), sent.size)
     return StepShown(
         step=sent.step,
         at=sent.at,
         model=sent.model,
         tools=sent.prompt.tools,
-        tool_tokens=sent.size.tools,
-        layers=tuple(_layers(sent, mask)),
-        size=sent.size,
+        tool_tokens=size.tools,
+        layers=tuple(_layers(sent, size, mask)),
+        size=size,
         left_out=sent.left_out,
         tried=sent.tried,
         calls=tuple(CallShown(call=call, without_cache=without_cache(call)) for call in calls),
@@ -145,9 +160,9 @@ def tool_shown(tool: ToolRun, mask: Mask) -> ToolRun:
     return replace(tool, call=call, result=result)
 
 
-def _layers(sent: SentPrompt, mask: Mask) -> Iterable[LayerShown]:
-    repeats = _repeated(sent)
-    for layer, tokens, again in zip(sent.prompt.layers, sent.size.layers, repeats, strict=True):
+def _layers(sent: SentPrompt, size: PromptSize, mask: Mask) -> Iterable[LayerShown]:
+    layers = list(chain.from_iterable(map(halves_of, sent.prompt.layers)))
+    for layer, tokens, again in zip(layers, size.layers, _repeated(layers, size), strict=True):
         yield LayerShown(
             name=layer.name,
             tokens=tokens,
@@ -157,15 +172,14 @@ def _layers(sent: SentPrompt, mask: Mask) -> Iterable[LayerShown]:
         )
 
 
-def _repeated(sent: SentPrompt) -> list[int]:
+def _repeated(layers: Sequence[Layer], size: PromptSize) -> list[int]:
     """Return how many tokens of each layer repeat the prompt before: tools come first, then instructions, then turns.
 
     An instruction has the tokens of its layer that its turns do not have.
     """
-    layers = sent.prompt.layers
     turns = [sum(map(turn_tokens, layer.turns)) for layer in layers]
-    instructions = [max(0, tokens - of_turns) for tokens, of_turns in zip(sent.size.layers, turns, strict=True)]
-    left = max(0, sent.size.stable - sent.size.tools)
+    instructions = [max(0, tokens - of_turns) for tokens, of_turns in zip(size.layers, turns, strict=True)]
+    left = max(0, size.stable - size.tools)
     found = [0] * len(layers)
     for pieces in (instructions, turns):
         for number, tokens in enumerate(pieces):

@@ -37,7 +37,9 @@ export function Home() {
 
 function sentence(shown) {
   const agent = shown.agent || session.peek().agent || t("home.bot");
-  const down = [...shown.models, ...shown.platforms].filter((one) => one.down_since).map((one) => one.model || one.name);
+  // Where one model is down another one answers, and its own line says the rest.
+  const models = shown.models.every((one) => one.down_since) ? shown.models : [];
+  const down = [...models, ...shown.platforms.filter((one) => one.down_since)].map((one) => one.model || one.name);
   const first = shown.running && down.length ? t("home.trouble", { agent, names: down.join(", ") })
     : t(shown.running ? "home.answers" : "home.stopped", { agent });
   return shown.to_decide.length ? `${first} ${t("home.waits_for_you", { n: shown.to_decide.length })}` : first;
