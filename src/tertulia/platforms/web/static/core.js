@@ -15,6 +15,13 @@ export const session = signal(undefined); // undefined: not asked yet; null: nob
 export const home = signal(null);
 export const address = signal(readAddress());
 
+/** What stands before the last name of where one is, beside what the address says. */
+export const crumbs = signal([]);
+
+export function useCrumbs(given) {
+  useEffect(() => ((crumbs.value = given), () => (crumbs.value = [])), [JSON.stringify(given)]);
+}
+
 /** The value of a signal; the component is drawn again when it changes. */
 export function useSignal(one) {
   const [value, set] = useState(one.peek());
