@@ -25,7 +25,7 @@ from tertulia.memory.values import (
     Withdrawal,
 )
 from tertulia.store import chats, cursors, decisions
-from tertulia.store.database import Database
+from tertulia.store.database import Database, Row
 from tertulia.store.encoding import STRINGS, TASK, Columns, dumps
 from tertulia.store.fact_rows import SAID_IN_GROUP, add_fact_changes
 from tertulia.store.forget import removal, retraction
@@ -162,14 +162,14 @@ class Forgetting:
         await self._hide(facts, related, sources)
 
     async def _hide(self, facts: Sequence[ForgottenFact], rows: Sequence[int], sources: Sequence[int]) -> None:
+        def sentences(some: Sequence[Row]) -> dict[int, Sequence[str]]:
+            return {row: self._rules.hidden_sentences(facts, text) for row, text in some}
+
         at = max(fact.at for fact in facts)
         texts = await self._reader.run(lambda database: database.all(_TEXTS, messages=rows))
         for start in range(0, len(texts), AT_ONCE):
-            some = dict[int, str](texts[start : start + AT_ONCE])
-            sentences = await asyncio.to_thread(
-                lambda said=some: {row: self._rules.hidden_sentences(facts, text) for row, text in said.items()}
-            )
-            await self._writer.run(partial(_hide, sentences=sentences, at=at))
+            hidden = await asyncio.to_thread(sentences, texts[start : start + AT_ONCE])
+            await self._writer.run(partial(_hide, sentences=hidden, at=at))
         if sources:
             await self._writer.run(lambda database: decisions.end_waiting(database, sources, "forgotten", at))
 
