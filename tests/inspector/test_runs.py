@@ -117,6 +117,7 @@ async def test_what_was_recalled_is_shown_with_its_text(store: Store) -> None:
         ("fact", fact.text, None),
         ("message", "I keep bees", "telegram.-100123"),
     ]
+    assert shown.spans[1].note == "1 fact, 1 message"
 
 
 async def test_a_run_is_named_by_the_beginning_of_its_id(store: Store) -> None:

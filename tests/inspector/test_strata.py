@@ -71,7 +71,7 @@ async def test_the_history_of_the_static_layer_is_a_layer_of_its_own(store: Stor
         (True, "history"),
     ]
     assert found.strips[2].size.cause == CUT
-    assert {one.layers for one in (*found.strips, *rows)} == {("static", "history", "trigger")}
+    assert {*(one.layers for one in found.strips), *(one.layers for one in rows)} == {("static", "history", "trigger")}
     assert sum(found.strips[0].size.layers) == sum(rows[2].size.layers) == found.strips[0].size.total
     assert [(one.name, one.before, one.after) for one in compared.layers] == [
         ("static", "", ""),

@@ -1,5 +1,6 @@
 """Runs: their rows, and one of them from its message to its reply."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from itertools import chain
@@ -102,13 +103,14 @@ async def run(store: StoreProtocol, given: str, *, unmasked: bool = False) -> Ru
     items = await inspection.replies([run_id])
     attempts = await store.outbox.attempts(*(item.id for item in items))
     replies = tuple(Delivered(item=shown_item(item), attempts=tuple(attempts.get(item.id, ()))) for item in items)
+    recalled = await recollections(store, run_id, blocked)
     return RunShown(
         row=row,
         taken=tuple(shown_message(one.message, blocked) for one in taken),
-        spans=tuple(_spans(row.run, taken, sent, calls, journal.tools, replies)),
+        spans=tuple(_spans(row.run, taken, sent, calls, journal.tools, replies, recalled)),
         steps=steps_shown(sent, calls, journal, Mask(delimiter)),
         why_no_steps=why_no_steps,
-        recalled=await recollections(store, run_id, blocked),
+        recalled=recalled,
         replies=replies,
         tasks=tuple(await inspection.tasks([run_id])),
     )
@@ -226,6 +228,7 @@ def _spans(
     calls: Sequence[StoredCall],
     tools: Sequence[ToolRun],
     replies: Sequence[Delivered],
+    recalled: Sequence[Recollection],
 ) -> list[Span]:
     """Return the bars of the time line of a run, in order."""
     spans: list[Span] = []
@@ -234,12 +237,21 @@ def _spans(
         more = f"{len(taken)} messages" if len(taken) > 1 else "waited for more"
         spans.append(Span(kind="wait", label="Message", begun_at=received, ended_at=run.began_at, note=more))
     if sent:
-        spans.append(Span(kind="gather", label="Gather", begun_at=run.began_at, ended_at=sent[0].at))
+        note = _gathered(sent[0], recalled)
+        spans.append(Span(kind="gather", label="Gather", begun_at=run.began_at, ended_at=sent[0].at, note=note))
     for stored in calls:
         spans += _call_spans(stored.call)
     spans += [_tool_span(tool) for tool in tools]
     spans += [span for one in replies for span in _send_spans(one.item, one.attempts)]
     return sorted(spans, key=lambda span: (span.begun_at, _LAST_STEP if span.kind == "send" else span.step or 0))
+
+
+def _gathered(sent: SentPrompt, recalled: Sequence[Recollection]) -> str:
+    """Return what the sources gave: `4 facts, 1 episode; 31 left out`."""
+    kinds = Counter(one.thing.kind for one in recalled)
+    found = [f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in kinds.items()]
+    left = sum(one.count or 1 for one in sent.left_out)
+    return "; ".join(filter(None, (", ".join(found), f"{left} left out" if left else "")))
 
 
 def _call_spans(call: Call) -> list[Span]:
