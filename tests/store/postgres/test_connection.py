@@ -236,5 +236,19 @@ def test_a_database_of_another_program_is_refused_by_its_name(tmp_path: Path) ->
         Store.open(url, media_folder=tmp_path).__enter__()
 
 
+def test_a_database_that_is_not_there_is_one_line_that_says_how_to_make_it(tmp_path: Path) -> None:
+    url = postgres.server().replace("/postgres?", "/missing?")
+
+    with pytest.raises(StoreRefused, match="there is no such database; CREATE DATABASE makes it"):
+        Store.open(url, media_folder=tmp_path).__enter__()
+
+
+def test_what_is_no_url_is_one_line_that_shows_one(tmp_path: Path) -> None:
+    line = "the store postgresql://…: it is no URL of PostgreSQL such as postgresql:///database or "
+
+    with pytest.raises(StoreRefused, match=line):
+        Store.open("mysql://me:secret@db/bot", media_folder=tmp_path).__enter__()
+
+
 def test_a_store_is_named_without_user_and_password() -> None:
     assert masked("postgresql://me:secret@db.example:5433/bot?sslmode=require") == "postgresql://db.example:5433/bot"
