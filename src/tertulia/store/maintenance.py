@@ -53,7 +53,7 @@ NOT_EXPORTED = (  # the index, which can be rebuilt, and the raw updates of serv
 
 # The columns with JSON, with what decodes them where nothing else checks it.
 _JSON: Mapping[str, Mapping[str, Callable[[str], Any] | None]] = {
-    "places": {"place_key": STRINGS.loads},
+    "places": {"place_key": ANY.loads},
     "titles": {"body": PLACE.loads},
     "names": {"body": AUTHOR.loads},
     "messages": {"media": ANY.loads, **dict.fromkeys(("reply", "parts", "forwarded_from"))},

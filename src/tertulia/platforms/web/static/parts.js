@@ -1,6 +1,6 @@
 // Parts that the views share: cards, chips, avatars, bars to scale, people, confirmations.
 import {
-  api, ask, base, bytes, clock, day, html, isToday, money, named, number, readHome, session, setQuery, share, t, to, useEffect, useRef,
+  api, ask, base, bytes, clock, day, html, isToday, money, named, number, readHome, said, session, setQuery, share, t, to, useEffect, useRef,
   useSignal, useState, when,
 } from "./core.js";
 
@@ -274,4 +274,4 @@ export function useFilter(rows, wordsOf) {
 }
 
 export const Checks = ({ checks }) => html`
-  <ul class="checks">${checks.map((check, at) => html`<li key=${at} class=${check.ok ? "ok" : "bad"}><b>${check.ok ? "✓" : "✗"}</b><span class="hidden">${t(check.ok ? "check.ok" : "check.bad")}: </span>${check.what}</li>`)}</ul>`;
+  <ul class="checks">${checks.map((check, at) => html`<li key=${at} class=${check.ok ? "ok" : "bad"}><b>${check.ok ? "✓" : "✗"}</b><span class="hidden">${t(check.ok ? "check.ok" : "check.bad")}: </span>${said(check.what)}</li>`)}</ul>`;

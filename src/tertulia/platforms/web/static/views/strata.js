@@ -1,5 +1,5 @@
 // Strata: the requests of a place under each other, to scale. Pale is cached; a red line is where the start changed.
-import { address, clock, html, longDay, money, number, placeName, setQuery, share, t, to, useApi, useSignal, useState } from "../core.js";
+import { address, clock, html, longDay, money, number, placeName, said, setQuery, share, t, to, useApi, useSignal, useState } from "../core.js";
 import { Card, Empty, Heading, LayerBar, Legend, Loaded, partsOf, layerName, totalOf } from "../parts.js";
 import { diffArrays } from "../vendor/jsdiff/diff/array.js";
 
@@ -8,6 +8,8 @@ export function StrataPage({ place }) {
   const shown = useApi(`/places/${place}/strata${query.day ? `?day=${encodeURIComponent(query.day)}` : ""}`);
   return html`<${Loaded} of=${shown}>${(strata) => html`<${Strata} place=${place} shown=${strata} query=${query} />`}<//>`;
 }
+
+const LAYERS = ["tools", "static", "history", "dynamic", "buffered", "trigger", "run"]; // as the legend has them
 
 const idOf = (strip) => `${strip.run_id}.${strip.step}`;
 
@@ -22,7 +24,7 @@ function Strata({ place, shown, query }) {
   const widest = Math.max(...strips.map(lengthOf), 1);
   const order = new Map(strips.map((strip, at) => [idOf(strip), at]));
   const [a, b] = [query.a, query.b].filter((id) => order.has(id)).sort((x, y) => order.get(x) - order.get(y));
-  const layers = [...new Set(strips.flatMap((strip) => partsOf(strip.layers, strip.size).map((part) => part.name)))];
+  const layers = [...new Set(strips.flatMap((strip) => partsOf(strip.layers, strip.size).map((part) => part.name)))].sort((x, y) => LAYERS.indexOf(x) - LAYERS.indexOf(y));
   const [all, showAll] = useState(false);
   const shownStrips = a && b && !all ? around(strips, [order.get(a), order.get(b)]) : strips;
   const saved = spent.without_cache ? 1 - spent.money / spent.without_cache : 0;
@@ -90,7 +92,7 @@ function Strip({ strip, widest, chosen, onChoose }) {
       <span role="cell" class="lane">
         ${strip.status === "answered" ? html`<${LayerBar} layers=${strip.layers} size=${size} counted=${spent.input} cached=${pale} whole=${widest} />`
           : html`<i class="dashed" style=${{ width: `${(100 * lengthOf(strip)) / widest}%` }} />`}
-        ${isBreak && html`<span class="break ${isModel ? "warn" : "bad"}" style=${{ marginLeft: `${(100 * at * lengthOf(strip)) / widest}%` }}>${isModel ? size.cause : t("strata.broke", { layer: layerName(size.broken_by), cause: size.cause })}</span>`}
+        ${isBreak && html`<span class="break ${isModel ? "warn" : "bad"}" style=${{ marginLeft: `${(100 * at * lengthOf(strip)) / widest}%` }}>${isModel ? said(size.cause) : t("strata.broke", { layer: layerName(size.broken_by), cause: said(size.cause) })}</span>`}
       </span>
       ${strip.status === "answered" ? html`<span role="cell" class="n">${number(lengthOf(strip))}</span>
         <span role="cell" class="n ${isBreak && !isModel ? "bad strong" : "muted"}">${spent.input ? share(spent.cached, spent.input) : "?"}</span><span role="cell" class="n">${spent.unpriced ? "?" : money(spent.money, 5)}</span>`
@@ -123,7 +125,7 @@ function Difference({ shown }) {
             <span class="n ${one.before === one.after ? "muted" : broke && one.name === broken ? "bad strong" : ""}">${t(one.before === one.after ? "difference.same" : broke && one.name === broken ? "difference.broke" : "difference.changed")}</span>
           </button></li>`)}</ol>
         <div class="text-pane" tabindex="0" role="region" aria-label=${t("difference")}>${layer && html`<${Words} layer=${layer} />`}
-          ${broke && html`<p class="note">${t("difference.paid", { cause: shown.b.size.cause, tokens: shown.b.spent.input - shown.b.spent.cached, money: money(shown.b.spent.money, 5) })}</p>`}</div>
+          ${broke && html`<p class="note">${t("difference.paid", { cause: said(shown.b.size.cause), tokens: shown.b.spent.input - shown.b.spent.cached, money: money(shown.b.spent.money, 5) })}</p>`}</div>
       </div>
     </section>`;
 }
