@@ -80,8 +80,8 @@ _FAULTS = {  # by codes of errors and their first two characters
         (Fault(Failure.TRANSACTION, StoreFull, "there is no room left at the database"), "53"),
         (Fault(Failure.TRANSACTION, *_REFUSED), "25006 54 58"),
         (Fault(Failure.TRANSACTION, StoreBroken), "25 XX"),
-        (Fault(Failure.STATEMENT, *_REFUSED), "28 42501"),
-        (Fault(Failure.STATEMENT, StoreRefused, "there is no such database; CREATE DATABASE makes it"), "3D000"),
+        (Fault(Failure.STATEMENT, *_REFUSED), "28 3D000 42501"),
+        (Fault(Failure.STATEMENT, StoreRefused, "the server refuses the role or the database of the URL"), "refused"),
         (Fault(Failure.STATEMENT, InvalidValue, "it does not fit what is kept"), "22 23"),
     )
     for state in states.split()
@@ -103,6 +103,12 @@ class ConnectionLost(psycopg.OperationalError):
     """The connection ended, or none could be made; nothing of the transaction is kept."""
 
     sqlstate = "lost"
+
+
+class ConnectionRefused(psycopg.OperationalError):
+    """The server answered and will not change its mind soon."""
+
+    sqlstate = "refused"
 
 
 class TakenOver(psycopg.OperationalError):
@@ -292,7 +298,7 @@ class PostgresDatabase(Connection):
             )
         except psycopg.OperationalError as error:
             if _refuses(error):
-                raise
+                raise ConnectionRefused(str(error)) from error
             raise ConnectionLost(str(error)) from error
         self._connection.adapters.register_loader("numeric", _Number)
         self._connection.pgconn.nonblocking = 0
