@@ -275,3 +275,11 @@ export function useFilter(rows, wordsOf) {
 
 export const Checks = ({ checks }) => html`
   <ul class="checks">${checks.map((check, at) => html`<li key=${at} class=${check.ok ? "ok" : "bad"}><b>${check.ok ? "✓" : "✗"}</b><span class="hidden">${t(check.ok ? "check.ok" : "check.bad")}: </span>${said(check.what)}</li>`)}</ul>`;
+
+/** A text with words marked, letter by letter. */
+export function Marked({ text, words }) {
+  if (!words.length) return text;
+  const wanted = [...words].sort((a, b) => b.length - a.length).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  const pieces = text.split(new RegExp(`((?<![\\p{L}\\p{N}])(?:${wanted.join("|")})(?![\\p{L}\\p{N}]))`, "giu"));
+  return pieces.map((piece, at) => (at % 2 ? html`<mark key=${at}>${piece}</mark>` : piece));
+}

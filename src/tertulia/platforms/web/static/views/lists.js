@@ -5,12 +5,14 @@ import { Settle, taskWords } from "./home.js";
 
 export function OutboxPage() {
   const shown = useApi("/outbox", { every: 10 });
-  return html`<${Loaded} of=${shown}>${(rows) => html`<${Outbox} rows=${rows} reload=${shown.reload} />`}<//>`;
+  const orders = useApi("/orders", { every: 5 });
+  const reload = () => (shown.reload(), orders.reload());
+  return html`<${Loaded} of=${shown}>${(rows) => html`<${Outbox} rows=${rows} orders=${orders.data || []} reload=${reload} />`}<//>`;
 }
 
 const SEND_KIND = { sent: "ok", doubtful: "warn", waiting: "accent", sending: "accent", dropped: "" };
 
-function Outbox({ rows, reload }) {
+function Outbox({ rows, orders, reload }) {
   const [found, field] = useFilter(rows, ({ item }) => `${item.reply.text} ${placeName(item.reply.place)} ${item.status} ${item.why}`);
   const open = rows.filter(({ item }) => item.status === "doubtful").length;
   return html`
@@ -31,15 +33,14 @@ function Outbox({ rows, reload }) {
             </div>
           </article>`) : html`<${Empty}>${t(rows.length ? "filter.none" : "outbox.empty")}<//>`}
       <//>
-      <${Orders} />
+      <${Orders} rows=${orders} />
     </div>`;
 }
 
 const ORDER_KIND = { waiting: "warn", done: "ok", refused: "bad" };
 
 /** What was ordered from the page: by whom, when, and how it went. */
-function Orders() {
-  const { data: rows = [] } = useApi("/orders", { every: 5 });
+function Orders({ rows }) {
   return html`
     <${Card} title=${t("orders")} count=${rows.length || undefined}>
       ${rows.length ? html`<table class="rows orders"><tbody>${rows.map((one) => html`

@@ -81,7 +81,7 @@ function Strip({ strip, widest, chosen, onChoose }) {
   const isBreak = strip.broke && strip.status === "answered";
   const isModel = size.broken_by === "model";
   const first = !strip.after.length && strip.step === 0;
-  const at = breakAt(strip);
+  const left = (100 * breakAt(strip) * lengthOf(strip)) / widest; // percent of the lane
   const words = first && message ? message.text || t("message.media") : strip.after.length ? t("strata.after", { tools: strip.after.join(", ") }) : t("strata.again");
   const pale = spent.input ? spent.cached : 0;
   return html`
@@ -92,7 +92,7 @@ function Strip({ strip, widest, chosen, onChoose }) {
       <span role="cell" class="lane">
         ${strip.status === "answered" ? html`<${LayerBar} layers=${strip.layers} size=${size} counted=${spent.input} cached=${pale} whole=${widest} />`
           : html`<i class="dashed" style=${{ width: `${(100 * lengthOf(strip)) / widest}%` }} />`}
-        ${isBreak && html`<span class="break ${isModel ? "warn" : "bad"}" style=${{ marginLeft: `${(100 * at * lengthOf(strip)) / widest}%` }}>${isModel ? said(size.cause) : t("strata.broke", { layer: layerName(size.broken_by), cause: said(size.cause) })}</span>`}
+        ${isBreak && html`<span class="break ${isModel ? "warn" : "bad"} ${left > 50 ? "before" : ""}" style=${left > 50 ? { width: `${left}%` } : { marginLeft: `${left}%` }}>${isModel ? said(size.cause) : t("strata.broke", { layer: layerName(size.broken_by), cause: said(size.cause) })}</span>`}
       </span>
       ${strip.status === "answered" ? html`<span role="cell" class="n">${number(lengthOf(strip))}</span>
         <span role="cell" class="n ${isBreak && !isModel ? "bad strong" : "muted"}">${spent.input ? share(spent.cached, spent.input) : "?"}</span><span role="cell" class="n">${spent.unpriced ? "?" : money(spent.money, 5)}</span>`
