@@ -7,11 +7,12 @@ from tertulia.engine.store_protocols import OutboxItem
 from tertulia.memory.values import WantedTerm
 from tertulia.messages import Message, Place
 from tertulia.store.database import Database, Row
-from tertulia.store.encoding import TASK, clean
+from tertulia.store.encoding import clean
 from tertulia.store.identities import IdentityCache, find_place
 from tertulia.store.media_files import FILE
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages, descriptions_of
 from tertulia.store.outbox import select_replies
+from tertulia.store.tasks import select_tasks
 from tertulia.store.threads import Repository, reading
 from tertulia.tasks.task import Task
 
@@ -58,8 +59,7 @@ class InspectedLists(Repository):
 
     @reading
     def tasks_listed(self, database: Database, *, most: int) -> Sequence[Task]:
-        rows = database.all("SELECT body FROM tasks ORDER BY id DESC LIMIT :most", most=most)
-        return [TASK.loads(body) for (body,) in rows]
+        return select_tasks(database, "ORDER BY id DESC LIMIT :most", most=most)
 
     @reading
     def outbox(self, database: Database, *, most: int) -> Sequence[OutboxItem]:

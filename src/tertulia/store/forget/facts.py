@@ -424,8 +424,7 @@ def _withdraw_runs(database: Database, runs: Sequence[str]) -> None:
     if not runs:
         return
     begun = {run for (run,) in database.all("SELECT run_id FROM tool_runs WHERE run_id IN (:runs)", runs=runs)}
-    removal.remove_runs(database, runs)
-    database.cache.clear()
+    removal.remove_runs(database, "run_id IN (:runs)", runs=runs)
     anew = [run for run in runs if run not in begun]
     for run in anew:
         decisions.release(database, run)

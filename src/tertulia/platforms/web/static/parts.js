@@ -224,13 +224,15 @@ export function MediaView({ media, source = media.unique_id && api(`/files/${enc
   }
 }
 
+/** The arguments of a call in a line, without their names. */
+export const argumentsOf = (call) => Object.values(call.args || {}).map((one) => (typeof one === "string" ? one : JSON.stringify(one))).join(", ");
+
 export function ToolChip({ run }) {
   const { call, result } = run;
-  const args = Object.values(call.args || {}).map((one) => (typeof one === "string" ? one : JSON.stringify(one))).join(", ");
   return html`
     <details class="tool-run">
       <summary class="tool ${result?.failed ? "bad" : ""}">
-        <${Icon} name="tool" /><code>${call.name}</code><span class="cut">${args}</span>
+        <${Icon} name="tool" /><code>${call.name}</code><span class="cut">${argumentsOf(call)}</span>
         ${run.ended_at && html`<span class="muted">${durationOf(run)}</span>`}
         ${result?.failed && html`<span>${t("failed")}</span>`}
       </summary>

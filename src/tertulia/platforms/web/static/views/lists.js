@@ -22,7 +22,7 @@ function Outbox({ rows, reload }) {
             <div class="grow">
               <p dir="auto"><b>${placeName(item.reply.place)}</b> <span class="muted">${when(item.made_at)}</span> <${Chip} kind=${SEND_KIND[item.status]}>${t(`send.${item.status}`)}<//></p>
               <p class="words" dir="auto">${item.reply.text}</p>
-              ${(item.why || item.status === "doubtful") && html`<p class="note">${item.status === "doubtful" ? t("outbox.doubtful") : ""} ${item.why}</p>`}
+              ${(item.why || item.status === "doubtful") && html`<p class="note">${item.status === "doubtful" ? t("outbox.doubtful") : item.why}</p>`}
               ${(attempts.length > 1 || item.status !== "sent") && html`<ul class="attempts">${attempts.map((one) => html`<li key=${one.number}>${t("span.try", { n: one.number })}, ${when(one.begun_at)}${one.ended_at ? `, ${duration(seconds(one.begun_at, one.ended_at))}` : ""}: ${one.outcome ? t(`send.${one.outcome}`) : t("span.open")}${one.why ? `, ${one.why}` : ""}</li>`)}</ul>`}
             </div>
             <div class="buttons">
@@ -127,7 +127,7 @@ function Usage({ page }) {
           <thead><tr><th>${t("usage.day")}</th><th>${t("place")}</th><th>${t("who")}</th><th>${t("usage.model")}</th><th class="n">${t("usage.calls")}</th><th class="n">${t("usage.input")}</th><th class="n">${t("places.cached")}</th><th class="n">${t("usage.output")}</th><th class="n">${t("cost")}</th></tr></thead>
           <tbody>${[...found].reverse().map((row, at) => html`
             <tr class="row" key=${at}><td class="n muted when">${day(row.day)}</td><td class="cut where main"><bdi>${row.place ? placeName(row.place) : t("usage.removed")}</bdi></td><td class="cut"><bdi>${row.person?.name || ""}</bdi></td>
-              <td class="text cut">${row.model}</td><td class="n">${number(row.calls)}</td><td class="n wide">${number(row.input)}</td><td class="n wide muted">${share(row.cached, row.input)}</td><td class="n wide">${number(row.output + row.thought)}</td><td class="n">${money(row.money)}</td></tr>`)}</tbody>
+              <td class="text cut">${row.model}</td><td class="n" data-of=${t("usage.calls")}>${number(row.calls)}</td><td class="n wide">${number(row.input)}</td><td class="n wide muted">${share(row.cached, row.input)}</td><td class="n wide">${number(row.output + row.thought)}</td><td class="n">${money(row.money)}</td></tr>`)}</tbody>
         </table>` : html`<${Empty}>${t(rows.length ? "filter.none" : "usage.none")}<//>`}
       <//>
     </div>`;
