@@ -78,9 +78,9 @@ _FAULTS = {  # by codes of errors and their first two characters
         (Fault(Failure.TRANSACTION, *_BUSY), "57 53300"),
         (Fault(Failure.TAKEN, StoreBroken, "another bot has it"), "taken"),
         (Fault(Failure.TRANSACTION, StoreFull, "there is no room left at the database"), "53"),
-        (Fault(Failure.TRANSACTION, *_REFUSED), "25006 54 58"),
+        (Fault(Failure.TRANSACTION, *_REFUSED), "25006 42501 54 58"),
         (Fault(Failure.TRANSACTION, StoreBroken), "25 XX"),
-        (Fault(Failure.STATEMENT, *_REFUSED), "28 3D000 42501"),
+        (Fault(Failure.STATEMENT, *_REFUSED), "28 3D000"),
         (Fault(Failure.STATEMENT, StoreRefused, "the server refuses the role or the database of the URL"), "refused"),
         (Fault(Failure.STATEMENT, InvalidValue, "it does not fit what is kept"), "22 23"),
     )
