@@ -13,7 +13,7 @@ from tertulia.store.encoding import AUTHOR, PLACE, clean, parse_time
 from tertulia.store.episodes import select_episodes
 from tertulia.store.fact_rows import facts_with_ids, find_subject
 from tertulia.store.forget.retraction import with_superseded
-from tertulia.store.identities import IdentityCache, find_place
+from tertulia.store.identities import find_place
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages
 from tertulia.store.threads import Repository, reading
 
@@ -96,7 +96,7 @@ class InspectedMemory(Repository):
         ids = [clean(one) for one in fact_ids]
         rows = database.all(_SOURCES, facts=ids)
         sources: dict[str, list[NumberedMessage]] = {}
-        for row, message in zip(rows, decode_messages(database, rows, IdentityCache()), strict=True):
+        for row, message in zip(rows, decode_messages(database, rows), strict=True):
             sources.setdefault(row[-1], []).append(NumberedMessage(number=row[1], message=message))
         shown = dict[str, int](database.all(_SHOWN, facts=ids))
         return {one: FactUse(sources=tuple(sources.get(one, ())), runs=shown.get(one, 0)) for one in ids}

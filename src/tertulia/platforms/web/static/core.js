@@ -164,6 +164,15 @@ export function t(key, values = {}) {
 /** The same for values of which new ones may come: what has no words is shown as it is. */
 export const named = (group, value) => words[`${group}.${value}`] ?? value;
 
+/** A sentence of the bot's own in the language of the page, where it is one that always is the same but for its numbers. */
+export const said = (text = "") => text.split("; ").map((one) => {
+  const numbers = [];
+  const key = one.replace(/\d[\d,.]*(?: ?%)?/g, (each) => (numbers.push(each), "#"));
+  const [head, rest] = key.startsWith("it says ") ? ["it says", one.slice(8)] : [key, ""];
+  const known = named("said", head);
+  return known === head ? one : known.replace(/#/g, () => numbers.shift()) + (rest && ` ${rest}`);
+}).join("; ");
+
 // Numbers and times. A thin space goes before a unit.
 
 export const number = (value) => Math.round(value).toLocaleString("en-US");
@@ -209,5 +218,5 @@ export const textOf = (parts = []) =>
   parts.map((part) => (part.kind === "text" ? part.text : part.kind === "media" ? mediaWords(part) : "")).filter(Boolean).join("\n");
 export const mediaWords = (media) => `[${media.rendered_text || media.label || named("media", media.media_kind)}]`;
 export const placeName = (place) => place.title || place.id;
-export const placeKind = (place) => `${title(place.platform)}, ${named("kind", place.kind)}`;
+export const placeKind = (place) => `${title(place.service || place.platform)}, ${named("kind", place.kind)}`;
 export const title = (word) => word.charAt(0).toUpperCase() + word.slice(1);

@@ -1,6 +1,6 @@
 // What did it know? What was in the prompt of a message and shares words with each of its sentences.
-import { address, clock, html, number, short, t, textOf, to, useApi, useSignal, when } from "../core.js";
-import { Act, Avatar, Card, Chip, Empty, Icon, Loaded, Name, Tabs } from "../parts.js";
+import { address, clock, html, number, said, short, t, textOf, to, useApi, useSignal, when } from "../core.js";
+import { Act, Avatar, Card, Chip, Empty, Icon, Loaded, Marked, Name, Tabs } from "../parts.js";
 
 const GROUPS = ["fact", "message", "tool", "episode"];
 const ICONS = { fact: "memory", message: "places", tool: "tool", episode: "runs" };
@@ -56,7 +56,7 @@ function Group({ kind, rows, place, reload }) {
         <${Icon} name=${ICONS[kind]} />
         <div class="grow"><p dir="auto" class=${kind === "tool" ? "mono" : ""}><${Marked} text=${one.text || t("recalled.gone")} words=${one.shared} /></p>
           ${one.source && html`<p class="note" dir="auto">${one.source.author.name}${one.source.sent_at ? `, ${when(one.source.sent_at)}` : ""}: “${one.source.text}”</p>`}
-          ${one.why && html`<p class="note">${one.why}</p>`}</div>
+          ${one.why && html`<p class="note">${said(one.why)}</p>`}</div>
         ${one.score !== null && html`<span class="n"><b>${one.score.toFixed(2)}</b> <span class="muted">${t(kind === "fact" ? "known.sure" : "known.score")}</span></span>`}
         <div class="buttons">
           ${one.message_id && html`<a class="button" href=${to(`/p/${one.place_key || place}`, { at: one.message_id })}>${t("open")}</a>`}
@@ -71,11 +71,3 @@ function Group({ kind, rows, place, reload }) {
 export const Forget = ({ id, text, after }) => html`
   <${Act} label=${t("forget")} kind="bad" order=${{ kind: "forget fact", subject: id }} plan=${`/facts/${encodeURIComponent(id)}/plan`}
     question=${t("forget.fact", { fact: text })} confirm=${t("forget.yes")} after=${after} />`;
-
-/** A text with the words marked that a sentence has too, letter by letter. */
-function Marked({ text, words }) {
-  if (!words.length) return text;
-  const wanted = [...words].sort((a, b) => b.length - a.length).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  const pieces = text.split(new RegExp(`((?<![\\p{L}\\p{N}])(?:${wanted.join("|")})(?![\\p{L}\\p{N}]))`, "giu"));
-  return pieces.map((piece, at) => (at % 2 ? html`<mark key=${at}>${piece}</mark>` : piece));
-}

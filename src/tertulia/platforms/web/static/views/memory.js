@@ -18,12 +18,15 @@ function People({ rows }) {
     </div>`;
 }
 
+/** Where somebody is who: a platform of two bots has the number of one in its name. */
+const accountOf = ({ platform, id }) => `${title(platform.replace(/-\d+$/, ""))} ${id}`;
+
 const PeopleLines = ({ rows }) => rows.length ? html`
   <table class="rows people">
     <thead><tr><th>${t("who")}</th><th class="n">${t("nav.messages")}</th><th class="n">${t("memory.facts")}</th><th class="when">${t("people.last")}</th><th class="state">${t("places.state")}</th></tr></thead>
     <tbody>${rows.map((row) => html`
       <tr class="row" key=${row.key}>
-        <td class="main person"><${Avatar} author=${row.person} /><span><a class="whole" href=${to(`/people/${row.key}`)}><bdi>${row.person.name || row.person.id}</bdi></a><small>${title(row.person.platform)} ${row.person.id}</small></span></td>
+        <td class="main person"><${Avatar} author=${row.person} /><span><a class="whole" href=${to(`/people/${row.key}`)}><bdi>${row.person.name || row.person.id}</bdi></a><small>${accountOf(row.person)}</small></span></td>
         <td class="n wide">${number(row.messages)}</td><td class="n" data-of=${t("memory.facts")}>${number(row.facts)}</td><td class="n muted when">${row.last_at ? when(row.last_at) : ""}</td>
         <td class="state">${row.blocked ? html`<${Chip} kind="bad">${t("people.blocked")}<//>` : ""}</td>
       </tr>`)}</tbody>
@@ -48,7 +51,7 @@ function Person({ shown, reload }) {
   return html`
     <div class="page">
       <${Heading} avatar=${html`<${Avatar} large author=${row.person} />`} title=${name}
-        note=${[`${title(row.person.platform)} ${row.person.id}`, also.length ? t("person.also", { names: also.join(", ") }) : "", t("person.holds", { n: holds.length }), facts.length > holds.length ? t("person.no_longer", { n: facts.length - holds.length }) : "", row.blocked ? t("people.blocked") : ""].filter(Boolean).join(". ")}
+        note=${[accountOf(row.person), also.length ? t("person.also", { names: also.join(", ") }) : "", t("person.holds", { n: holds.length }), facts.length > holds.length ? t("person.no_longer", { n: facts.length - holds.length }) : "", row.blocked ? t("people.blocked") : ""].filter(Boolean).join(". ")}
         side=${html`${session.peek()?.can_write && html`<a class="button" href=${api(`/people/${row.key}/export`)} download>${t("person.export")}</a>`}
           <${Act} label=${t("person.forget", { name })} kind="bad" order=${{ kind: "forget person", subject: row.key }} plan=${`/people/${row.key}/plan`} question=${t("forget.person", { name })} confirm=${t("forget.person_yes", { name })} after=${(how) => (how === "done" ? go(to("/people"), { replace: true }) : reload())} />`} />
       <div class="columns">

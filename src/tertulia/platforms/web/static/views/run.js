@@ -1,6 +1,6 @@
 // A run from its message to its reply: a time line, and each request as it was sent.
 import {
-  address, api, clock, day, duration, html, isToday, money, named, number, placeName, seconds, session, setQuery, share, short, t, textOf, to,
+  address, api, clock, day, duration, html, isToday, money, named, number, placeName, said, seconds, session, setQuery, share, short, t, textOf, to,
   useApi, useCrumbs, useSignal, when, ask,
 } from "../core.js";
 import {
@@ -42,7 +42,7 @@ function RunView({ shown, reload }) {
       <//>
       ${status === "failed" && html`
         <div class="pair">
-          <${Card} title=${t("run.why_failed")}><p class="pad mono bad">${run.why}</p><//>
+          <${Card} title=${t("run.why_failed")}><div class="pad"><p class="mono bad">${run.why}</p>${shown.must_act && html`<p class="muted">${t(`must_act.${shown.must_act}`)}</p>`}</div><//>
           <${Card} title=${t("run.what_read")}>${shown.replies.length ? shown.replies.map((one) => html`<p class="pad" dir="auto" key=${one.item.id}>${one.item.reply.text}</p>`) : html`<${Empty}>${t("run.nothing_read")}<//>`}<//>
         </div>`}
       ${step ? html`<${Requests} shown=${shown} step=${step} at=${at} query=${query} />` : html`<${Card} title=${t("request")}><${Empty}>${shown.why_no_steps || t("run.no_steps")}<//><//>`}
@@ -208,11 +208,11 @@ function Beside({ step, shown }) {
       ${checks.length ? html`<${Checks} checks=${checks} />` : html`<p class="muted">${found.error ? found.error.message : t("run.no_checks")}</p>`}
       <h3>${t("run.left_out")}</h3>
       ${step.left_out.length ? html`<ul class="left">${step.left_out.map((one, at) => html`
-        <li key=${at}><b>${number(one.count || 1)}</b> ${named("source", one.source)}${one.tokens ? html` <span class="muted">${t("run.tokens", { n: one.tokens })}</span>` : ""}: ${one.why}${one.text && html`<q class="cut" dir="auto">${one.text}</q>`}</li>`)}</ul>`
+        <li key=${at}><b>${number(one.count || 1)}</b> ${named("source", one.source)}${one.tokens ? html` <span class="muted">${t("run.tokens", { n: one.tokens })}</span>` : ""}: ${said(one.why)}${one.text && html`<q class="cut" dir="auto">${one.text}</q>`}</li>`)}</ul>`
         : html`<p class="muted">${t("run.nothing_left_out")}</p>`}
       <h3>${t("run.recalled")}</h3>
       ${recalled.length ? html`<ul class="left">${recalled.map((one, at) => html`
-        <li key=${at}><span class="muted">${named("evidence", one.thing.kind)}${one.thing.score !== undefined && one.thing.score !== null ? ` ${one.thing.score.toFixed(2)}` : ""} </span><span dir="auto">${one.text || t("recalled.gone")}</span>${one.thing.why && html`<span class="note"> ${one.thing.why}</span>`}</li>`)}</ul>`
+        <li key=${at}><span class="muted">${named("evidence", one.thing.kind)}${one.thing.score !== undefined && one.thing.score !== null ? ` ${one.thing.score.toFixed(2)}` : ""} </span><span dir="auto">${one.text || t("recalled.gone")}</span>${one.thing.why && html`<span class="note"> ${said(one.thing.why)}</span>`}</li>`)}</ul>`
         : html`<p class="muted">${t("run.nothing_recalled")}</p>`}
       <h3>${t("run.cost")}</h3>
       <${Cost} calls=${step.calls} />
