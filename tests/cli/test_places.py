@@ -107,6 +107,14 @@ def test_what_is_not_there_is_refused_in_one_line(here: Here, db: str, given: tu
     assert here("why", *given, "--db", db) == (2, "", f"tertulia: {why.replace('sent-1', own)}\n")
 
 
+def test_a_place_without_a_title_is_offered_by_its_id(here: Here, tmp_path: Path) -> None:
+    db = str(a_store(tmp_path / "s.db", messages=[said("a", 1, place=replace(GROUP, title=""))]))
+
+    assert here("why", "Bob", "--db", db)[2] == (
+        "tertulia: nothing is stored of a place Bob; there are: recorded:-100\n"
+    )
+
+
 def test_a_place_may_be_named_as_the_log_names_it(here: Here, db: str) -> None:
     assert here("why", "recorded/-100", "--db", db) == here("why", "Friends", "--db", db)
 
