@@ -202,7 +202,7 @@ def day_named(words: str, today: date) -> date:
     day, *numbers = map(int, re.findall(r"\d+", words))
     month, *year = [named, *numbers] if named else numbers
     if year:
-        return date(*year, month, day)
+        return date(year[0], month, day)
     for number in range(today.year, today.year + _LONGEST_YEARS):
         with suppress(ValueError):  # a 29 February
             if (found := date(number, month, day)) >= today:
