@@ -1,6 +1,6 @@
 // Parts that the views share: cards, chips, avatars, bars to scale, people, confirmations.
 import {
-  api, ask, base, bytes, clock, day, html, isToday, money, named, number, readHome, said, session, setQuery, share, t, to, useEffect, useRef,
+  address, api, ask, base, bytes, clock, day, html, isToday, money, named, number, readHome, said, session, setQuery, share, t, to, useEffect, useRef,
   useSignal, useState, when,
 } from "./core.js";
 
@@ -262,14 +262,14 @@ export const Money = ({ spent, digits }) =>
 
 export const Moment = ({ at }) => html`<time datetime=${at} title=${new Date(at).toLocaleString()}>${isToday(at) ? clock(at) : `${day(at)}, ${clock(at)}`}</time>`;
 
-/** A search in the rows that are here. */
+/** A search in the rows that are here; its words are in the address. */
 export function useFilter(rows, wordsOf) {
-  const [wanted, setWanted] = useState("");
+  const wanted = useSignal(address).query.filter || "";
   const low = wanted.trim().toLowerCase();
   const found = low ? rows.filter((row) => wordsOf(row).toLowerCase().includes(low)) : rows;
   const field = html`
     <input type="search" class="filter" value=${wanted} placeholder=${t("filter")} aria-label=${t("filter")}
-      onInput=${(event) => setWanted(event.target.value)} />`;
+      onInput=${(event) => setQuery({ filter: event.target.value })} />`;
   return [found, field];
 }
 
