@@ -154,6 +154,7 @@ class WriterThread(ConnectionThread):
     failed: TertuliaError | None = None  # why all writes are refused
 
     def __init__(self, database: Connection, name: str) -> None:
+        self.before_commit: Callable[[Connection], None] = lambda database: None  # writes what the jobs left to the end
         self.commit_listeners: list[Callable[[list[Any]], None]] = []  # get the events of each commit, in this thread
         super().__init__(database, name)
 
@@ -179,6 +180,7 @@ class WriterThread(ConnectionThread):
             return [start] * len(jobs)
         try:
             found = self._run_all(jobs) or self._run_in_savepoints(jobs)
+            self.before_commit(self.database)
             self.database.commit()
             self._publish()
         except self.database.errors as error:
@@ -216,6 +218,8 @@ class WriterThread(ConnectionThread):
     def _run_in_savepoint(self, job: Job) -> Outcome:
         before = self.database.savepoint()
         outcome = self._run_job(job)
+        if outcome.error is None:
+            self.before_commit(self.database)
         self.database.end_savepoint(before, undo=outcome.error is not None)
         return outcome
 

@@ -42,13 +42,14 @@ class SqliteDatabase(sqlite3.Connection, Connection):
         return self.execute(*_translate_statement(statement, values)).rowcount
 
     def many(self, statement: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        self.executemany(statement, rows)
+        if rows:
+            self.executemany(statement, rows)
 
     def insert(self, statement: str, /, **values: Any) -> int:
         return cast("int", self.execute(statement, values).lastrowid)  # `RETURNING` takes twice as long
 
     def insert_all(self, statement: str, rows: Iterable[Mapping[str, Any]]) -> list[int]:
-        return [self.insert(statement, **row) for row in rows]
+        return [cast("int", self.execute(statement, row).lastrowid) for row in rows]
 
     def insert_new(self, statement: str, /, **values: Any) -> int | None:
         cursor = self.execute(statement, values)
