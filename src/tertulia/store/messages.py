@@ -303,14 +303,26 @@ def delete(database: Database, place: Place, message_id: str, at: datetime, rule
     return True
 
 
-def insert_own(database: Database, row: MessageRow, turns: str | None) -> int:
-    """Store a message of the agent; return its row. A copy that the platform sent before becomes that message."""
+def insert_own(database: Database, row: MessageRow, turns: str | None, *, is_new: bool = False) -> int:
+    """Store a message of the agent; return its row. A copy that the platform sent before becomes that message.
+
+    Of one that *is_new* no other message of the agent may have the id.
+    """
     row_id = add(database, row, row.message.sent_at, None)
     if row_id is None:
+        if is_new:
+            refuse_own(database, upsert_place(database, row.message.place), row.message.id)
         row_id = _claim_as_own(database, row, turns)
     if turns:
         upsert_row(database, "turns", "message", message=row_id, turns=turns)
     return row_id
+
+
+def refuse_own(database: Database, place: int, message_id: str) -> None:
+    """Raise `InvalidValue` for the id of a message that the agent wrote."""
+    select = f"SELECT own FROM messages WHERE id = {FIND_MESSAGE}"
+    if database.one(select, place=place, message_id=message_id) == (1,):
+        raise InvalidValue(f"{message_id!r} is the id of another reply")
 
 
 def _claim_as_own(database: Database, row: MessageRow, turns: str | None) -> int:

@@ -216,10 +216,14 @@ class WriterThread(ConnectionThread):
         return [self._run_in_savepoint(job) for job in jobs]
 
     def _run_in_savepoint(self, job: Job) -> Outcome:
+        def work(database: Connection) -> Any:
+            value = job.operation(database)
+            self.before_commit(database)
+            database.flush()
+            return value
+
         before = self.database.savepoint()
-        outcome = self._run_job(job)
-        if outcome.error is None:
-            self.before_commit(self.database)
+        outcome = self._run_job(job._replace(operation=work))
         self.database.end_savepoint(before, undo=outcome.error is not None)
         return outcome
 

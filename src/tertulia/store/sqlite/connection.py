@@ -41,6 +41,9 @@ class SqliteDatabase(sqlite3.Connection, Connection):
     def run(self, statement: str, /, **values: Any) -> int:
         return self.execute(*_translate_statement(statement, values)).rowcount
 
+    def send(self, statement: str, /, **values: Any) -> None:
+        self.execute(*_translate_statement(statement, values))
+
     def many(self, statement: str, rows: Iterable[Mapping[str, Any]]) -> None:
         if rows:
             self.executemany(statement, rows)
@@ -60,9 +63,6 @@ class SqliteDatabase(sqlite3.Connection, Connection):
 
     def begin_reading(self) -> None:
         self.execute("BEGIN")
-
-    def send(self, statement: str) -> None:
-        self.execute(statement)
 
     def fault(self, error: Exception) -> Fault | None:
         return _fault(error)
