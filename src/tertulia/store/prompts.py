@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequen
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
+from operator import is_
 from typing import Any, NamedTuple, cast
 
 from msgspec.structs import replace
@@ -39,6 +40,7 @@ from tertulia.turns import Layer, Prompt
 
 _MAX_DEPTH = 200  # bases in a chain
 _MIN_SHARED = 256  # bytes of common prefix from which a delta is stored
+_RECENT_LAYERS = 256  # that are compared before they are encoded
 CACHE_BYTES = 32 * 2**20  # content of cached layers
 PAGE = 1000  # prompts whose age is read at once
 RUNS_AT_ONCE = 20  # runs that lose their prompts in one transaction
@@ -73,6 +75,9 @@ _INSERT_LAYER = """INSERT INTO layers (hash, name, base, prefix_length, depth, s
 _STORE_WHOLE = "UPDATE layers SET base = NULL, prefix_length = 0, depth = 0, suffix = :suffix WHERE id = :id"
 
 
+_Key = tuple[str, int, str]  # place, position and name of a layer
+
+
 class PreparedLayer(NamedTuple):
     """A layer about to be stored."""
 
@@ -88,7 +93,7 @@ class PreparedPrompt(NamedTuple):
 
     columns: dict[str, Any]
     tools: str
-    keys: Sequence[tuple[str, int, str]]
+    keys: Sequence[_Key]
     layers: Sequence[PreparedLayer]
     tokens: Sequence[int]
 
@@ -100,7 +105,8 @@ class SqlPrompts(Repository):
         super().__init__(access)
         self._ledger = ledger
         self._cache_bytes = cache_bytes
-        self._last: OrderedDict[tuple[str, int, str], PreparedLayer] = OrderedDict()
+        self._last: OrderedDict[_Key, PreparedLayer] = OrderedDict()
+        self._recent: OrderedDict[_Key, tuple[Layer, PreparedLayer]] = OrderedDict()  # mostly the next one is equal
         self._size = 0
 
     @reading
@@ -172,10 +178,20 @@ class SqlPrompts(Repository):
     def clear_cache(self) -> None:
         """Forget the cached layers."""
         self._last.clear()
+        self._recent.clear()
         self._size = 0
         self._ledger.clear()
 
-    def _prepare_layer(self, key: tuple[str, int, str], layer: Layer) -> PreparedLayer:
+    def _prepare_layer(self, key: _Key, layer: Layer) -> PreparedLayer:
+        before, prepared = self._recent.pop(key, (None, None))
+        if not (prepared and before and _is_same(before, layer)):
+            prepared = self._encode_layer(key, layer)
+        self._recent[key] = layer, prepared
+        if len(self._recent) > _RECENT_LAYERS:
+            self._recent.popitem(last=False)
+        return prepared
+
+    def _encode_layer(self, key: _Key, layer: Layer) -> PreparedLayer:
         content = dump_bytes(layer)
         last = self._last.get(key)
         if last and last.content == content:
@@ -183,6 +199,13 @@ class SqlPrompts(Repository):
         shared = common_prefix(last.content, content) if last else 0
         base, shared = (last.digest, shared) if last and shared >= _MIN_SHARED else ("", 0)
         return PreparedLayer(clean(layer.name), layer_digest(content), content, base, shared)
+
+
+def _is_same(one: Layer, other: Layer) -> bool:
+    """Return whether two layers have the same turns: equal ones may hold 1 and 1.0."""
+    if one.instruction != other.instruction or len(one.turns) != len(other.turns):
+        return False
+    return all(map(is_, one.turns, other.turns))
 
 
 def insert_prompt(database: Database, prepared: PreparedPrompt) -> None:
