@@ -126,6 +126,7 @@ torture: $(BIN)/.ready  ## all tests at full size, properties with EXAMPLES exam
 	PYTHONPATH=tests $(BIN)/python tests/engine/torture.py $(KILLS)
 	PYTHONPATH=tests:examples $(BIN)/python tests/testing/killed_platforms.py $(KILLS)
 	PYTHONPATH=tests:examples $(BIN)/python tests/platforms/telegram/killed_bot.py $(KILLS)
+	PYTHONPATH=tests $(BIN)/python tests/platforms/web/killed_rooms.py $(KILLS)
 
 postgres: $(BIN)/.ready  ## the store and the engine on PostgreSQL, KILLS killed engines, Debian's PostgreSQL 15 and PgBouncer
 	TERTULIA_TEST_STORE=postgres $(BIN)/pytest --timeout=3600 tests/store/postgres tests/store tests/engine tests/tasks tests/run

@@ -68,6 +68,7 @@ async def test_three_people_talk_with_the_agent_in_a_room(kitchen: Shown, told: 
         told.teller.prepare(LONG)
         await write(taras, "Гряже, розкажи довгу історію")
         await expect(olena.locator(".live")).to_contain_text("Рядок 3 довгої")
+        await expect(olena.get_by_role("button", name="Stop")).to_have_count(0)  # who asked stops it, and the owner
         await taras.get_by_role("button", name="Stop").click()
         for page in everybody:
             await expect(page.locator(".live")).to_have_count(0)
@@ -90,3 +91,17 @@ async def test_three_people_talk_with_the_agent_in_a_room(kitchen: Shown, told: 
         # A guest sees nothing but the room.
         assert await maya.evaluate(STATUSES, ["/api/home", "/api/people", "/api/search?q=valve"]) == [404, 404, 404]
         noted.clear()  # of the browser, about these
+
+
+async def test_what_the_bot_says_by_itself_is_read_where_it_was_said(kitchen: Shown) -> None:
+    refusal = "Почати цю розмову спочатку може лише адміністратор."
+    async with visit(kitchen, role=None, link=await opened_room(kitchen)) as visited:
+        page = await enter(visited.page, "Maya")
+        visited.faults.clear()
+        texts = page.locator("article.message:not(.pending) div.text")
+        for text in ("Перше", "/clear", "Друге"):  # a guest is no administrator
+            await write(page, text)
+            await expect(texts.last).to_have_text(refusal if text == "/clear" else text)
+        await expect(page.locator("[aria-live=polite]")).to_contain_text(f"Гряг: {refusal}")
+        await page.reload()
+        await expect(texts).to_have_text(["Перше", refusal, "Друге"])

@@ -7,7 +7,7 @@ from typing import Any
 from playwright.async_api import Locator, expect
 
 from browser.kitchen import KITCHEN, PERSONA, Told
-from browser.visits import Shown, picture, visit
+from browser.visits import PHONE, Shown, picture, visit
 from tertulia.inspector.places import place_key
 
 PLACE = place_key(KITCHEN)
@@ -66,6 +66,7 @@ async def test_a_prefix_that_was_broken_on_purpose_is_named_where_it_broke_and_i
             await strip.get_by_role("checkbox").check()
 
         difference = page.locator("#difference")
+        await expect(difference).to_be_in_viewport()
         await expect(difference.locator("[aria-current]")).to_contain_text("instruction")
         await expect(difference.locator("[aria-current]")).to_contain_text("broke here")
         added = difference.locator("ins").first
@@ -82,3 +83,16 @@ async def cells(strip: Locator) -> list[str]:
 async def shown_before(element: Locator) -> str:
     text: str = await element.evaluate("(one) => one.previousSibling.textContent.slice(-40)")
     return text
+
+
+async def test_a_phone_reaches_what_the_bar_has_no_room_for(kitchen: Shown) -> None:
+    async with visit(kitchen, "/", viewport=PHONE) as visited:
+        page = visited.page
+        await page.get_by_role("button", name="More").click()
+        await page.get_by_role("dialog").get_by_role("link", name="Usage").click()
+
+        await expect(page.get_by_role("heading", level=1)).to_have_text("Usage")
+        await expect(page.get_by_role("dialog")).to_have_count(0)
+        await page.get_by_role("button", name="More").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Українською").click()
+        await expect(page.get_by_role("heading", level=1)).to_have_text("Витрати")

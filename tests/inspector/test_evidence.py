@@ -65,6 +65,10 @@ async def test_facts_and_messages_that_were_recalled_have_score_and_source(store
         ("fact", "keeps bees", 0.9, ("keep", "bees"), "m1"),
         ("message", "I keep bees in Podil", 0.8, ("keep", "bees"), "m1"),
     ]
+    assert [one.source and (one.source.id, one.source.text) for one in found.evidence[0]] == [
+        ("m1", "I keep bees in Podil"),
+        None,
+    ]
     assert [one.shared for one in found.evidence[1]] == [(), ()]
     with pytest.raises(InvalidValue, match="there is no message x in telegram"):
         await known(store, said.place, "x")

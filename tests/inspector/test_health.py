@@ -5,18 +5,22 @@ from typing import Any
 
 from inspector.evening import NOW
 from tertulia.engine.health import Health
-from tertulia.engine.inspection import CallTime
 from tertulia.inspector.health import model_health
 from tertulia.inspector.values import ModelHealth
+from tertulia.models.calls import Call
 
 
-def a_time(minutes: int, error: str = "", **changes: Any) -> CallTime:
-    fields: dict[str, Any] = {"model": "m", "seconds": 2.0, "ended_at": NOW + timedelta(minutes=minutes)}
-    failed = {"status": "failed", "error": error, "why": f"{error}: busy"} if error else {}
-    return CallTime(**fields | failed | changes)
+def a_time(minutes: int, error: str = "", **changes: Any) -> Call:
+    fields: dict[str, Any] = {
+        "model": "m",
+        "begun_at": NOW + timedelta(minutes=minutes),
+        "ended_at": NOW + timedelta(minutes=minutes),
+    }
+    failed = {"status": "failed", "error": error, "why": "busy"} if error else {}
+    return Call(**fields | failed | changes)
 
 
-def down_since(*times: CallTime) -> Any:
+def down_since(*times: Call) -> Any:
     (found,) = model_health((), times[::-1], Health(models={"m": None}, platforms={}), now=NOW)
     return found.down_since and (found.down_since - NOW) // timedelta(minutes=1)
 

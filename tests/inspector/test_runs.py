@@ -93,7 +93,8 @@ async def test_neither_signatures_nor_the_mark_of_a_place_are_shown(store: Store
 
     expected = (Text(text=f"«{MASK}» hi"), Thought(text="t"), Opaque(raw={}))
     (step,) = shown.steps
-    assert (step.layers[0].instruction, step.layers[0].turns[1].parts) == (f"mark: {MASK}", expected)
+    assert [layer.name for layer in step.layers] == ["static", "history"]
+    assert (step.layers[0].instruction, step.layers[1].turns[1].parts) == (f"mark: {MASK}", expected)
     assert step.answer
     assert step.answer.parts == expected
     assert asked.steps[0].layers[0].instruction == f"mark: {mark}"
@@ -116,6 +117,7 @@ async def test_what_was_recalled_is_shown_with_its_text(store: Store) -> None:
         ("fact", fact.text, None),
         ("message", "I keep bees", "telegram.-100123"),
     ]
+    assert shown.spans[1].note == "1 fact, 1 message"
 
 
 async def test_a_run_is_named_by_the_beginning_of_its_id(store: Store) -> None:

@@ -12,6 +12,7 @@ from tertulia.inspector import runs
 from tertulia.inspector.shown import MASK
 from tertulia.inspector.strata import difference, strata
 from tertulia.models.calls import PromptSize
+from tertulia.prompt.ledger import CUT
 from tertulia.store import Store
 from tertulia.turns import Layer, Prompt, ToolSpec, user
 
@@ -51,6 +52,32 @@ async def test_a_prefix_that_breaks_is_named(store: Store) -> None:
         (True, "static", "its instruction changed", "under way"),
     ]
     assert found.breaks == 1
+
+
+async def test_the_history_of_the_static_layer_is_a_layer_of_its_own(store: Store) -> None:
+    for number, said in enumerate((("one", "two"), ("one", "two", "three"), ("three",))):
+        static = Layer(name="static", instruction="Be kind.", turns=(user(*said),))
+        asked = Prompt(layers=(static, Layer(name="trigger", turns=(user(str(number)),))))
+        run = a_run(id=f"r{number}", target=str(number), taken=(), place=GROUP, began_at=NOW)
+        await store.runs.begin(run, asked, at=NOW + timedelta(minutes=number))
+
+    found = await strata(store, GROUP, now=NOW)
+    rows = await runs.runs(store)
+    compared = await difference(store, "r1.0", "r2.0")
+
+    assert [(one.broke, one.size.broken_by) for one in found.strips] == [
+        (False, None),
+        (False, "trigger"),
+        (True, "history"),
+    ]
+    assert found.strips[2].size.cause == CUT
+    assert {*(one.layers for one in found.strips), *(one.layers for one in rows)} == {("static", "history", "trigger")}
+    assert sum(found.strips[0].size.layers) == sum(rows[2].size.layers) == found.strips[0].size.total
+    assert [(one.name, one.before, one.after) for one in compared.layers] == [
+        ("static", "", ""),
+        ("history", "user: one\ntwo\nthree", "user: three"),
+        ("trigger", "user: 1", "user: 2"),
+    ]
 
 
 async def test_two_requests_are_compared_layer_by_layer(store: Store) -> None:

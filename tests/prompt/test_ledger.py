@@ -8,7 +8,8 @@ from people import DIRECT, GRYAG, NOON, PERSONA, a_context, a_talk
 from tertulia.models.base import Usage
 from tertulia.parts import ToolResult
 from tertulia.profiles import PROFILES
-from tertulia.prompt.ledger import CHANGED, CUT, REMOVED, Ledger, LedgerEntry, Ledgers, layer_entries
+from tertulia.prompt import forms
+from tertulia.prompt.ledger import CHANGED, CUT, HISTORY, REMOVED, STATE, Ledger, LedgerEntry, Ledgers, layer_entries
 from tertulia.tokens import ESTIMATOR, prompt_tokens, turn_tokens
 from tertulia.turns import Layer, Prompt, Settings, ToolSpec, Turn, model, user
 
@@ -93,8 +94,7 @@ def test_a_promotion_leaves_what_was_promoted_before_stable() -> None:
     framing = turn_tokens(user("")) - ESTIMATOR.text("")
     static = [entry.layers[0].tokens - framing for entry in entries]
     assert all(now.stable >= before for now, before in zip(entries[1:], static, strict=False))
-    assert [entry.broken_by for entry in entries[1:]].count("static") == 3
-    assert {entry.broken_by for entry in entries[1:]} == {"dynamic", "static"}
+    assert {entry.broken_by for entry in entries[1:]} == {"dynamic"}  # what is added at an end breaks nothing
 
 
 def test_what_the_service_reported_is_entered_with_the_request() -> None:
@@ -165,7 +165,7 @@ def test_the_dynamic_layer_is_another_at_each_time() -> None:
 
     assert (sizes[1].broken_by, sizes[1].cause) == (
         "dynamic",
-        "it tells the latest state: the time, memories, files, tasks",
+        STATE,
     )
 
 
@@ -176,6 +176,50 @@ def test_a_history_of_one_text_is_compared_too() -> None:
 
     assert [(one.broken_by, one.cause) for one in sizes[2:]] == [("buffered", CUT), ("buffered", CHANGED)]
     assert sizes[1].stable > sizes[0].total * 0.9
+
+
+def past(*lines: str) -> Turn:
+    return user("\n".join((f"[#1] {forms.PAST}", *(f"- {line}" for line in lines))))
+
+
+ONE_TURN = user("one", "two", "three", "four")  # a history as one turn, a part for each message
+NOW = Layer(name="dynamic", turns=(user("now"),))
+
+
+@pytest.mark.parametrize(
+    ("then", "broken_by", "cause"),
+    [
+        ((past("A."), user("one", "two", "three", "four", "five")), "dynamic", None),
+        ((past("A.", "B."), user("three", "four", "five")), HISTORY, CUT),
+        ((past("A."), user("two", "three", "four")), HISTORY, CUT),
+        ((past("A."), user("one", "three", "four")), HISTORY, REMOVED),
+        ((past("A."), user("one", "2", "three", "four")), HISTORY, CHANGED),
+        ((past("B."), ONE_TURN), HISTORY, CHANGED),
+    ],
+    ids=["grown", "summed up", "cut", "removed", "edited", "another past"],
+)
+def test_a_history_of_one_turn_grows_at_its_end_and_is_cut_after_the_past(
+    then: tuple[Turn, ...], broken_by: str, cause: str | None
+) -> None:
+    ledgers = Ledgers()
+    first, second = (
+        Prompt(layers=(Layer(name="static", instruction="Be kind.", turns=turns), NOW))
+        for turns in ((past("A."), ONE_TURN), then)
+    )
+    ledgers.measure("here", first, "m")
+
+    size = ledgers.measure("here", second, "m")
+
+    assert (size.broken_by, size.cause) == (broken_by, cause or STATE)
+
+
+def test_a_window_of_turns_is_cut_after_the_past() -> None:
+    ledgers = Ledgers()
+    turns = SOME, (past("A."), *SOME[2:]), (past("A.", "B."), *SOME[3:], user("one more"))
+
+    sizes = [ledgers.measure("here", history(*those), "m") for those in turns]
+
+    assert [(size.broken_by, size.cause) for size in sizes[1:]] == [("buffered", CUT)] * 2
 
 
 def test_another_model_repeats_nothing_and_other_places_are_not_compared() -> None:

@@ -195,7 +195,7 @@ async def test_a_backup_replaces_no_file(tmp_path: Path) -> None:
         (("messages", {"number": 3}, {"number": 17}), "place 1 should have 7 messages"),
         (("places", {}, {"messages": 99}), "place 1 should have 99 messages"),
         (("records", {}, {"turn": "x"}), "turn of row 1 of records: it holds"),
-        (("prompts", {}, {"settings": "[]"}), "settings of prompt 1: it holds"),
+        (("prompts", {}, {"settings": "[]"}), "settings of row 1 of prompts: it holds"),
         (("prompts", {}, {"left_out": "{}"}), "left_out of row 1 of prompts: it holds"),
         (("layers", {"id": 1}, {"suffix": "{}"}), "layer 1 is no longer what it was"),
         (("facts", {}, {"learned_at": "once"}), "fact u123 -100123 likes tea: Invalid isoformat"),
@@ -266,4 +266,4 @@ async def test_a_column_that_only_an_export_reads_is_checked_too(tmp_path: Path)
     async with Store.open(tmp_path / "s.db") as store:
         faults = await store.check()
 
-    assert [fault.partition(": ")[0] for fault in faults] == ["the table runs holds something that cannot be read"]
+    assert [fault.partition(": ")[0] for fault in faults] == ["message_ids of row 1 of runs"]

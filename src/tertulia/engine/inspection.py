@@ -11,7 +11,7 @@ from tertulia.engine.store_protocols import OutboxItem, SendStatus
 from tertulia.media.values import StoredFile
 from tertulia.memory.values import Episode, Fact, Subject, Summary, WantedTerm
 from tertulia.messages import Author, Message, Place, PlaceKey
-from tertulia.models.calls import CallStatus, PromptSize
+from tertulia.models.calls import Call, CallStatus, PromptSize
 from tertulia.run.journal import Run, RunProgress, RunStatus, ToolRun
 from tertulia.tasks.task import Task
 from tertulia.turns import Turn
@@ -50,17 +50,6 @@ class CallSum(Struct, frozen=True, kw_only=True):
     failed: int = 0
     answered_at: datetime | None = None  # the last time
     failed_at: datetime | None = None
-
-
-class CallTime(Struct, frozen=True, kw_only=True):
-    """How long a call took, and how it ended."""
-
-    model: str
-    seconds: float
-    ended_at: datetime
-    status: CallStatus = "answered"
-    error: str = ""  # its class
-    why: str = ""  # it failed, with its class
 
 
 class NumberedMessage(Struct, frozen=True, kw_only=True):
@@ -194,7 +183,7 @@ class FoundMessage(NumberedMessage, frozen=True, kw_only=True):
 class DaySummary(Struct, frozen=True, kw_only=True):
     """What happened since the beginning of a day, and what there is."""
 
-    agent: Author | None  # who wrote the newest reply
+    agent: Author | None = None  # who wrote the newest reply
     done: int  # runs
     failed: int
     sent: int  # replies
@@ -219,14 +208,14 @@ class Figures(Struct, frozen=True, kw_only=True):
     """A bot in numbers: what waits now, and what happened since a moment."""
 
     waiting: int  # messages
-    waiting_since: datetime | None  # the oldest of them
+    waiting_since: datetime | None = None  # the oldest of them
     open_runs: int
     runs: Mapping[RunStatus, int]  # that began since
     calls: Sequence[ModelFigures]  # that ended since
     replies: Mapping[SendStatus, int]  # all that are stored
     tasks_due: int
     tasks_pending: int  # those that are due among them
-    newest_event_at: datetime | None
+    newest_event_at: datetime | None = None
 
 
 class StoreState(Struct, frozen=True, kw_only=True):
@@ -271,8 +260,8 @@ class InspectionStore(Protocol):
         """Return the calls that ended since a moment, summed up."""
         ...
 
-    async def call_times(self, *, most: int) -> Sequence[CallTime]:
-        """Return how long the newest calls took, the newest first."""
+    async def call_times(self, *, most: int) -> Sequence[Call]:
+        """Return when the newest calls began, ended, and how, the newest first; nothing else of them."""
         ...
 
     async def messages(

@@ -7,10 +7,11 @@ from msgspec.structs import replace
 
 from tertulia.engine.store_protocols import StoreProtocol
 from tertulia.errors import InvalidValue, PromptRemoved
+from tertulia.inspector.people import facts_shown
 from tertulia.inspector.places import place_key
 from tertulia.inspector.runs import recollections, tool_shown
 from tertulia.inspector.shown import Blocked, Mask, as_json, shown_message, turn_text, words_of
-from tertulia.inspector.values import Evidence, EvidenceKind, Known
+from tertulia.inspector.values import Evidence, EvidenceKind, Known, MessageBrief
 from tertulia.memory.retrieval.terms import split_sentences, terms, terms_with_words
 from tertulia.messages import Message, Place
 from tertulia.run.journal import Run, SentPrompt, ToolRun
@@ -31,6 +32,7 @@ class _Piece(Struct, frozen=True, kw_only=True):
     score: float | None = None
     place_key: str | None = None
     message_id: str | None = None
+    source: MessageBrief | None = None
     in_window: bool = False
 
 
@@ -73,10 +75,11 @@ async def known(store: StoreProtocol, place: Place, message_id: str) -> Known:
 async def _recalled(store: StoreProtocol, run_id: str, blocked: Blocked) -> list[_Piece]:
     shown = await recollections(store, run_id, blocked)
     facts = await store.inspection.facts([one.thing.id for one in shown if one.thing.kind == "fact"])
+    said = {one.fact.id: one.sources for one in await facts_shown(store, facts.values(), blocked)}
     pieces = []
     for one in shown:
         thing, fact = one.thing, facts.get(one.thing.id)
-        source = fact.sources[0] if fact and fact.sources else None
+        first = fact.sources[0] if fact and fact.sources else None
         pieces.append(
             _Piece(
                 kind=thing.kind,
@@ -85,7 +88,8 @@ async def _recalled(store: StoreProtocol, run_id: str, blocked: Blocked) -> list
                 why=thing.why,
                 score=fact.confidence if fact else thing.score,
                 place_key=place_key(fact.place) if fact else one.place_key,
-                message_id=thing.id if thing.kind == "message" else source,
+                message_id=thing.id if thing.kind == "message" else first,
+                source=next(iter(said.get(thing.id, ())), None),
             )
         )
     return pieces
@@ -146,4 +150,5 @@ def _evidence(piece: _Piece, shared: tuple[str, ...]) -> Evidence:
         shared=shared,
         place_key=piece.place_key,
         message_id=piece.message_id,
+        source=piece.source,
     )

@@ -11,8 +11,9 @@ from typing import Any
 
 from tertulia import errors
 from tertulia.engine.health import Health
-from tertulia.engine.inspection import CallSum, CallTime, DaySummary, Spent
+from tertulia.engine.inspection import CallSum, DaySummary, Spent
 from tertulia.inspector.values import ModelHealth, PlaceRow, PlatformHealth
+from tertulia.models.calls import Call
 from tertulia.platform import Trouble
 
 MEASURED = 400  # calls whose times are read
@@ -20,7 +21,7 @@ _NOBODY = Health(models={}, platforms={})
 
 
 def model_health(
-    sums: Iterable[CallSum], times: Sequence[CallTime], health: Health | None, *, now: datetime
+    sums: Iterable[CallSum], times: Sequence[Call], health: Health | None, *, now: datetime
 ) -> tuple[ModelHealth, ...]:
     """Return how the models have answered today, that which was asked most first."""
     known = (health or _NOBODY).models
@@ -32,10 +33,10 @@ def model_health(
 
 
 def _model(
-    model: str, sums: Sequence[CallSum], times: Sequence[CallTime], retry_at: datetime | None, now: datetime
+    model: str, sums: Sequence[CallSum], times: Sequence[Call], retry_at: datetime | None, now: datetime
 ) -> ModelHealth:
     own = [one for one in times if one.model == model]
-    seconds = [one.seconds for one in own if one.status == "answered"]
+    seconds = [(one.ended_at - one.begun_at).total_seconds() for one in own if one.status == "answered"]
     return ModelHealth(
         model=model,
         spent=sum((one.spent for one in sums), Spent()),
@@ -43,13 +44,13 @@ def _model(
         median_seconds=median(seconds) if seconds else None,
         answered_at=max((one.answered_at for one in sums if one.answered_at), default=None),
         failed_at=max((one.failed_at for one in sums if one.failed_at), default=None),
-        why=next((one.why for one in own if one.status == "failed"), ""),
+        why=next((f"{one.error}: {one.why}" for one in own if one.status == "failed"), ""),
         down_since=_down_since(own),
         retry_at=retry_at if retry_at and retry_at > now else None,
     )
 
 
-def _down_since(newest_first: Iterable[CallTime]) -> datetime | None:
+def _down_since(newest_first: Iterable[Call]) -> datetime | None:
     """Return when the first call failed after the last that says something else of the service."""
     since = None
     for one in newest_first:

@@ -1,7 +1,9 @@
 """Runs: their rows, and one of them from its message to its reply."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -11,7 +13,17 @@ from tertulia.engine.store_protocols import DeliveryAttempt, OutboxItem, StorePr
 from tertulia.errors import InvalidValue, PromptRemoved
 from tertulia.ids import SHORTEST
 from tertulia.inspector.places import PAGE, place_key
-from tertulia.inspector.shown import Blocked, Mask, as_json, brief, shown_item, shown_message, words_of
+from tertulia.inspector.shown import (
+    Blocked,
+    Mask,
+    as_json,
+    brief,
+    halves_of,
+    parts_of,
+    shown_item,
+    shown_message,
+    words_of,
+)
 from tertulia.inspector.values import (
     CallShown,
     Delivered,
@@ -23,10 +35,11 @@ from tertulia.inspector.values import (
     StepShown,
 )
 from tertulia.messages import Place
-from tertulia.models.calls import Call
+from tertulia.models.calls import Call, PromptSize
 from tertulia.models.prices import cost
 from tertulia.run.journal import Journal, Run, RunStatus, SentPrompt, ToolRun
 from tertulia.tokens import turn_tokens
+from tertulia.turns import Layer
 
 MOST_CALLS = 1_000  # of one run
 _LAST_STEP = 2**31  # what is sent comes after all steps
@@ -47,16 +60,18 @@ async def runs(
 
 def run_rows(found: Iterable[RunSummary], blocked: Blocked) -> tuple[RunRow, ...]:
     """Return the rows of runs."""
-    return tuple(
-        RunRow(
-            run=one.run,
-            place_key=place_key(one.run.place),
-            message=brief(one.target, blocked) if one.target else None,
-            spent=one.spent,
-            layers=one.layers,
-            size=one.size,
-        )
-        for one in found
+    return tuple(_row(one, blocked) for one in found)
+
+
+def _row(found: RunSummary, blocked: Blocked) -> RunRow:
+    layers, size = parts_of(found.layers, found.size)
+    return RunRow(
+        run=found.run,
+        place_key=place_key(found.run.place),
+        message=brief(found.target, blocked) if found.target else None,
+        spent=found.spent,
+        layers=layers,
+        size=size,
     )
 
 
@@ -88,13 +103,14 @@ async def run(store: StoreProtocol, given: str, *, unmasked: bool = False) -> Ru
     items = await inspection.replies([run_id])
     attempts = await store.outbox.attempts(*(item.id for item in items))
     replies = tuple(Delivered(item=shown_item(item), attempts=tuple(attempts.get(item.id, ()))) for item in items)
+    recalled = await recollections(store, run_id, blocked)
     return RunShown(
         row=row,
         taken=tuple(shown_message(one.message, blocked) for one in taken),
-        spans=tuple(_spans(row.run, taken, sent, calls, journal.tools, replies)),
+        spans=tuple(_spans(row.run, taken, sent, calls, journal.tools, replies, recalled)),
         steps=steps_shown(sent, calls, journal, Mask(delimiter)),
         why_no_steps=why_no_steps,
-        recalled=await recollections(store, run_id, blocked),
+        recalled=recalled,
         replies=replies,
         tasks=tuple(await inspection.tasks([run_id])),
     )
@@ -122,14 +138,15 @@ def steps_shown(
 def _step(sent: SentPrompt, calls: Iterable[Call], journal: Journal, mask: Mask) -> StepShown:
     records = [record for step, record in journal.records if step == sent.step and record.turn.role == "model"]
     answer = records[-1] if records else None
+    _, size = parts_of((layer.name for layer in sent.prompt.layers), sent.size)
     return StepShown(
         step=sent.step,
         at=sent.at,
         model=sent.model,
         tools=sent.prompt.tools,
-        tool_tokens=sent.size.tools,
-        layers=tuple(_layers(sent, mask)),
-        size=sent.size,
+        tool_tokens=size.tools,
+        layers=tuple(_layers(sent, size, mask)),
+        size=size,
         left_out=sent.left_out,
         tried=sent.tried,
         calls=tuple(CallShown(call=call, without_cache=without_cache(call)) for call in calls),
@@ -145,9 +162,9 @@ def tool_shown(tool: ToolRun, mask: Mask) -> ToolRun:
     return replace(tool, call=call, result=result)
 
 
-def _layers(sent: SentPrompt, mask: Mask) -> Iterable[LayerShown]:
-    repeats = _repeated(sent)
-    for layer, tokens, again in zip(sent.prompt.layers, sent.size.layers, repeats, strict=True):
+def _layers(sent: SentPrompt, size: PromptSize, mask: Mask) -> Iterable[LayerShown]:
+    layers = list(chain.from_iterable(map(halves_of, sent.prompt.layers)))
+    for layer, tokens, again in zip(layers, size.layers, _repeated(layers, size), strict=True):
         yield LayerShown(
             name=layer.name,
             tokens=tokens,
@@ -157,15 +174,14 @@ def _layers(sent: SentPrompt, mask: Mask) -> Iterable[LayerShown]:
         )
 
 
-def _repeated(sent: SentPrompt) -> list[int]:
+def _repeated(layers: Sequence[Layer], size: PromptSize) -> list[int]:
     """Return how many tokens of each layer repeat the prompt before: tools come first, then instructions, then turns.
 
     An instruction has the tokens of its layer that its turns do not have.
     """
-    layers = sent.prompt.layers
     turns = [sum(map(turn_tokens, layer.turns)) for layer in layers]
-    instructions = [max(0, tokens - of_turns) for tokens, of_turns in zip(sent.size.layers, turns, strict=True)]
-    left = max(0, sent.size.stable - sent.size.tools)
+    instructions = [max(0, tokens - of_turns) for tokens, of_turns in zip(size.layers, turns, strict=True)]
+    left = max(0, size.stable - size.tools)
     found = [0] * len(layers)
     for pieces in (instructions, turns):
         for number, tokens in enumerate(pieces):
@@ -212,6 +228,7 @@ def _spans(
     calls: Sequence[StoredCall],
     tools: Sequence[ToolRun],
     replies: Sequence[Delivered],
+    recalled: Sequence[Recollection],
 ) -> list[Span]:
     """Return the bars of the time line of a run, in order."""
     spans: list[Span] = []
@@ -220,12 +237,21 @@ def _spans(
         more = f"{len(taken)} messages" if len(taken) > 1 else "waited for more"
         spans.append(Span(kind="wait", label="Message", begun_at=received, ended_at=run.began_at, note=more))
     if sent:
-        spans.append(Span(kind="gather", label="Gather", begun_at=run.began_at, ended_at=sent[0].at))
+        note = _gathered(sent[0], recalled)
+        spans.append(Span(kind="gather", label="Gather", begun_at=run.began_at, ended_at=sent[0].at, note=note))
     for stored in calls:
         spans += _call_spans(stored.call)
     spans += [_tool_span(tool) for tool in tools]
     spans += [span for one in replies for span in _send_spans(one.item, one.attempts)]
     return sorted(spans, key=lambda span: (span.begun_at, _LAST_STEP if span.kind == "send" else span.step or 0))
+
+
+def _gathered(sent: SentPrompt, recalled: Sequence[Recollection]) -> str:
+    """Return what the sources gave: `4 facts, 1 episode; 31 left out`."""
+    kinds = Counter(one.thing.kind for one in recalled)
+    found = [f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in kinds.items()]
+    left = sum(one.count or 1 for one in sent.left_out)
+    return "; ".join(filter(None, (", ".join(found), f"{left} left out" if left else "")))
 
 
 def _call_spans(call: Call) -> list[Span]:

@@ -11,9 +11,11 @@ from tertulia.engine.log_views import visible_message
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.inspector.values import MessageBrief
 from tertulia.messages import Message, placeholder_of
+from tertulia.models.calls import PromptSize
 from tertulia.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from tertulia.prompt.ledger import HISTORY
 from tertulia.redaction import redact_keys
-from tertulia.turns import Turn
+from tertulia.turns import Layer, Turn
 
 BRIEF = 300  # characters
 MASK = "•••"  # in place of the delimiter of a place: whoever knows it can write what looks like our markup
@@ -112,6 +114,23 @@ def words_in(parts: Iterable[Part]) -> str:
     """Return the texts among parts and the words for their media."""
     words = (part.text if isinstance(part, Text) else part.words for part in parts if isinstance(part, Text | Media))
     return " ".join(filter(None, words))
+
+
+def parts_of(names: Iterable[str], size: PromptSize) -> tuple[tuple[str, ...], PromptSize]:
+    """Return the layers of a prompt as they are shown: the static one is its instruction and its history."""
+    parts: list[tuple[str, int]] = []
+    for name, tokens, instruction in zip(names, size.layers, size.instructions, strict=True):
+        is_both = name == "static" and 0 < instruction < tokens
+        parts += [(name, instruction), (HISTORY, tokens - instruction)] if is_both else [(name, tokens)]
+    shown = replace(size, layers=tuple(tokens for _, tokens in parts), instructions=())
+    return tuple(name for name, _ in parts), shown
+
+
+def halves_of(layer: Layer) -> tuple[Layer, ...]:
+    """Return a layer as it is shown: the static one as its instruction and its history."""
+    if layer.name != "static" or not layer.instruction or not layer.turns:
+        return (layer,)
+    return replace(layer, turns=()), Layer(name=HISTORY, turns=layer.turns)
 
 
 def as_json(value: Any) -> str:

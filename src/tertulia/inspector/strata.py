@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable
 from datetime import date, datetime
+from itertools import chain
 
 from tertulia.engine.inspection import SentSummary, Spent
 from tertulia.engine.store_protocols import StoreProtocol
 from tertulia.errors import InvalidValue
 from tertulia.inspector.places import place_row
 from tertulia.inspector.runs import find_run
-from tertulia.inspector.shown import Blocked, Mask, as_json, brief, turn_text
+from tertulia.inspector.shown import Blocked, Mask, as_json, brief, halves_of, parts_of, turn_text
 from tertulia.inspector.values import Difference, LayerDifference, Strata, Stratum
 from tertulia.messages import Place
 from tertulia.run.journal import SentPrompt
@@ -36,21 +37,23 @@ async def strata(store: StoreProtocol, place: Place, day: date | None = None, *,
 
 def strips_of(found: Iterable[SentSummary], blocked: Blocked) -> tuple[Stratum, ...]:
     """Return requests as strips."""
-    return tuple(
-        Stratum(
-            run_id=one.run_id,
-            step=one.step,
-            at=one.at,
-            model=one.model,
-            message=brief(one.target, blocked) if one.target else None,
-            after=one.after,
-            layers=one.layers,
-            size=one.size,
-            spent=one.spent,
-            status=one.status,
-            broke=one.size.broken_by is not None and one.size.broken_by not in _CHANGING,
-        )
-        for one in found
+    return tuple(_strip(one, blocked) for one in found)
+
+
+def _strip(found: SentSummary, blocked: Blocked) -> Stratum:
+    layers, size = parts_of(found.layers, found.size)
+    return Stratum(
+        run_id=found.run_id,
+        step=found.step,
+        at=found.at,
+        model=found.model,
+        message=brief(found.target, blocked) if found.target else None,
+        after=found.after,
+        layers=layers,
+        size=size,
+        spent=found.spent,
+        status=found.status,
+        broke=size.broken_by is not None and size.broken_by not in _CHANGING,
     )
 
 
@@ -93,7 +96,9 @@ def _texts(sent: SentPrompt, mask: Mask) -> dict[str, _Text]:
     if sent.prompt.tools:
         tools = "\n\n".join(f"{one.name}: {one.description}\n{as_json(one.parameters)}" for one in sent.prompt.tools)
         found["tools"] = tools, sent.size.tools
-    for layer, tokens in zip(sent.prompt.layers, sent.size.layers, strict=True):
+    _, size = parts_of((layer.name for layer in sent.prompt.layers), sent.size)
+    parts = chain.from_iterable(map(halves_of, sent.prompt.layers))
+    for layer, tokens in zip(parts, size.layers, strict=True):
         text = "\n".join(filter(None, (layer.instruction, *map(turn_text, layer.turns))))
         found[layer.name] = mask.text(text), tokens
     return found

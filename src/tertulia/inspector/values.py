@@ -298,6 +298,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
     shared: tuple[str, ...]  # words that it has in common with the sentence
     place_key: str | None = None
     message_id: str | None = None  # the source
+    source: MessageBrief | None = None  # of a fact: a message that says so, as far as it is stored
 
 
 class Known(Struct, frozen=True, kw_only=True):

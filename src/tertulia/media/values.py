@@ -107,6 +107,10 @@ class MediaStore(Protocol):
         """
         ...
 
+    async def locate(self, sha256: str) -> str | None:
+        """Return the path of a file that was read before, for who reads it piece by piece; None if it is gone."""
+        ...
+
     async def form(self, source: str, form: str) -> FileForm | None:
         """Return a form of a file, if it was made before."""
         ...

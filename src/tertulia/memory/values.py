@@ -119,7 +119,7 @@ class SaidMessage(Struct, frozen=True, kw_only=True):
     by_agent: bool
     text: str
     turns: str  # of the model, as JSON
-    reply_author: int | None  # whose message it replies to
+    reply_author: int | None = None  # whose message it replies to
     question: str = ""  # the messages that the agent answered with it
 
 

@@ -78,8 +78,9 @@ class PromptSize(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     tools: int = 0
     layers: tuple[int, ...] = ()  # of each layer, in order
+    instructions: tuple[int, ...] = ()  # what of these its instruction has
     stable: int = 0  # of the prefix that both begin with
-    broken_by: str | None = None  # the first layer of the one before that is not repeated; None: all are
+    broken_by: str | None = None  # the first layer of the one before that is not repeated, or `history`; None: all are
     cause: str = ""  # why, in words; also where there is none to compare with
 
     @property

@@ -27,8 +27,9 @@ async def serving(
     """Serve an ASGI application on a socket until the block ends; yield the task of the server.
 
     A connection has *head_deadline* seconds for the head of a request. For one more than *connections*, the oldest
-    whose request is not complete is closed: strangers who open many and send nothing lock nobody out. Requests under
-    way have *grace* seconds at the end. Nothing is logged: neither addresses with what they hold nor odd requests.
+    whose request is not complete, or who does not read the answer, is closed: strangers who open many and send nothing
+    lock nobody out. Requests under way have *grace* seconds at the end. Nothing is logged: neither addresses with what
+    they hold nor odd requests.
     """
     import uvicorn
 
@@ -77,9 +78,13 @@ def _bounded_protocol(most: int, head_deadline: float) -> Any:
             self.opened[self] = None
             self.watch_head()
             if len(self.opened) > most:
-                oldest = next((one for one in self.opened if one.conn.their_state is not DONE), self)
+                oldest = next((one for one in self.opened if one.is_idle), self)
                 del self.opened[oldest]  # it is lost only in the next round of the event loop
                 oldest.transport.abort()
+
+        @property
+        def is_idle(self) -> bool:
+            return self.conn.their_state is not DONE or self.flow.write_paused
 
         def connection_lost(self, exc: Exception | None) -> None:
             self.opened.pop(self, None)

@@ -14,6 +14,7 @@ from tertulia.jsonio import dumps
 from tertulia.models.base import Usage
 from tertulia.models.calls import PromptSize
 from tertulia.parts import Text
+from tertulia.prompt import forms
 from tertulia.tokens import ESTIMATOR, grown_tokens, layer_tokens, part_tokens, tool_tokens, turn_tokens
 from tertulia.turns import Layer, Prompt, ToolSpec, Turn
 from tertulia.value_cache import cached
@@ -24,6 +25,8 @@ _SAMPLE = 200  # characters by which a place in a text is found again
 CUT = "the window was cut at its start"
 REMOVED = "something in it was deleted, hidden or forgotten"
 CHANGED = "something in it was edited, or is shown in other words"
+HISTORY = "history"  # the turns of the static layer: it has an instruction too
+STATE = "it tells the latest state: the time, memories, files, tasks"
 
 Piece = tuple[str, Turn | str | tuple[ToolSpec, ...]]  # the layer it belongs to, and what it is
 
@@ -40,7 +43,9 @@ class LedgerEntry(Struct, frozen=True, kw_only=True):
     layers: tuple[LayerEntry, ...]
     tokens: int
     stable: int  # tokens of the prefix that it shares with the request before it
-    broken_by: str | None = None  # the first layer of the previous request that is not repeated; None: all are
+    broken_by: str | None = (
+        None  # the first layer of the request before that is not repeated, or `history`; None: all are
+    )
     reported: Usage | None = None  # by the service
 
     @property
@@ -64,9 +69,12 @@ class Ledgers:
         if len(self._last) > self._most:
             self._last.popitem(last=False)
         stable, broken_by = _stable_prefix(before, pieces)
+        instructions = tuple(_tokens(layer.instruction) for layer in prompt.layers)
+        turns = (sum(map(turn_tokens, layer.turns)) for layer in prompt.layers)
         size = PromptSize(
             tools=_tokens(prompt.tools) if prompt.tools else 0,
-            layers=tuple(_tokens(layer.instruction) + sum(map(turn_tokens, layer.turns)) for layer in prompt.layers),
+            layers=tuple(map(sum, zip(instructions, turns, strict=True))),
+            instructions=instructions,
         )
         if not before:
             return replace(size, cause="nothing to compare with: the first request, or the first since a start")
@@ -82,24 +90,42 @@ class Ledgers:
 
 def _cause(before: tuple[Piece, ...], now: tuple[Piece, ...], layer: str) -> str:
     """Return in words why *layer* is not repeated."""
-    at = next((at for at, (old, new) in enumerate(zip(before, now, strict=False)) if old[1] != new[1]), len(now))
+    at = _first_broken(before, now)
     old, new = before[at][1], now[at][1] if at < len(now) else None
     if layer == "tools" or isinstance(new, tuple):
         return "the tools are others"
     if isinstance(old, str):
         return "its instruction changed"
     if layer == "dynamic":
-        return "it tells the latest state: the time, memories, files, tasks"
+        return STATE
     if layer in ("trigger", "run"):
         return "another message is answered"
     if new is None:
         return "nothing of it is left"
-    is_start = at == 0 or before[at - 1][0] != layer or isinstance(before[at - 1][1], str)
+    is_start = all(isinstance(piece, str) or _is_past(piece) for name, piece in before[:at] if name == layer)
+    if is_start and _is_past(new) and not _is_past(old):
+        return CUT
     if new in [piece for _, piece in before[at:]]:
         return CUT if is_start else REMOVED
-    if isinstance(old, Turn) and isinstance(new, Turn) and len(old.parts) == len(new.parts) == 1 and is_start:
-        return _text_cause(old.text, new.text)
+    if isinstance(old, Turn) and isinstance(new, Turn) and not _is_past(old):
+        return _turn_cause(old, new, is_start=is_start)
     return CHANGED
+
+
+def _is_past(piece: object) -> bool:
+    """Return whether a piece is the summary of what was said before the window, which stays where that is cut."""
+    return isinstance(piece, Turn) and any(isinstance(part, Text) and forms.PAST in part.text for part in piece.parts)
+
+
+def _turn_cause(old: Turn, new: Turn, *, is_start: bool) -> str:
+    """Return why a history that is one turn does not go on as before: of a text, or with a part for each message."""
+    if is_start and len(old.parts) == len(new.parts) == 1:
+        return _text_cause(old.text, new.text)
+    start = _shared_parts(old, new)
+    following = new.parts[start : start + 1]
+    if following and following[0] not in old.parts[start:]:
+        return CHANGED
+    return CUT if is_start and not start else REMOVED
 
 
 def _text_cause(old: str, new: str) -> str:
@@ -148,19 +174,40 @@ def _pieces(prompt: Prompt) -> Iterator[Piece]:
             yield layer.name, layer.instruction
     for layer in prompt.layers:
         for turn in layer.turns:
-            yield layer.name, turn
+            yield HISTORY if layer.name == "static" else layer.name, turn
 
 
 def _stable_prefix(before: tuple[Piece, ...], now: tuple[Piece, ...]) -> tuple[int, str | None]:
-    """Return the tokens of the common prefix, and the layer of *before* in which it ends."""
+    """Return the tokens of the common prefix, and the first layer of *before* that is not repeated."""
+    broken = _first_broken(before, now)
     tokens = 0
-    for old, new in zip_longest(before, now):
-        if old is None:
-            return tokens, None
-        if new is None or (old[1] is not new[1] and old[1] != new[1]):
-            return tokens + (_common_prefix(old[1], new[1]) if new else 0), old[0]
+    for old, new in zip(before, now, strict=False):
+        if old[1] is not new[1] and old[1] != new[1]:
+            tokens += _common_prefix(old[1], new[1])
+            break
         tokens += _tokens(new[1])
-    return tokens, None
+    return tokens, before[broken][0] if broken < len(before) else None
+
+
+def _first_broken(before: tuple[Piece, ...], now: tuple[Piece, ...]) -> int:
+    """Return the place in *before* of the first piece that is not repeated: what only grew at its end is."""
+    for at, (old, new) in enumerate(zip_longest(before, now)):
+        if old is None or new is None:
+            return at
+        if old[1] is not new[1] and old[1] != new[1]:
+            return at + 1 if _has_grown(old[1], new[1]) else at
+    return len(before)
+
+
+def _has_grown(old: Turn | str | tuple[ToolSpec, ...], new: Turn | str | tuple[ToolSpec, ...]) -> bool:
+    """Return whether a turn has become longer at its end."""
+    if not isinstance(old, Turn) or not isinstance(new, Turn) or old.role != new.role or not old.parts:
+        return False
+    shared = _shared_parts(old, new)
+    if shared < len(old.parts) - 1 or len(new.parts) < len(old.parts):
+        return False
+    last, other = old.parts[-1], new.parts[len(old.parts) - 1]
+    return last == other or (isinstance(last, Text) and isinstance(other, Text) and other.text.startswith(last.text))
 
 
 def _common_prefix(old: Turn | str | tuple[ToolSpec, ...], new: Turn | str | tuple[ToolSpec, ...]) -> int:
@@ -174,8 +221,7 @@ def _common_prefix(old: Turn | str | tuple[ToolSpec, ...], new: Turn | str | tup
 
 
 def _common_parts(old: Turn, new: Turn) -> int:
-    pairs = zip(old.parts, new.parts, strict=False)
-    shared = next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(old.parts), len(new.parts)))
+    shared = _shared_parts(old, new)
     if shared == len(old.parts):
         return grown_tokens(new, old)
     tokens = sum(map(part_tokens, old.parts[:shared]))
@@ -184,6 +230,12 @@ def _common_parts(old: Turn, new: Turn) -> int:
         if isinstance(one, Text) and isinstance(other, Text):
             tokens += _common_words(one.text, other.text)
     return tokens
+
+
+def _shared_parts(old: Turn, new: Turn) -> int:
+    """Return with how many equal parts two turns begin."""
+    pairs = zip(old.parts, new.parts, strict=False)
+    return next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(old.parts), len(new.parts)))
 
 
 def _common_words(old: str, new: str) -> int:

@@ -130,8 +130,7 @@ def remove_exchanges_stating(database: Database, states: Callable[[str], bool], 
         if stating:
             remove_exchanges(database, name, stating)
         if exchange is not None and (stating or states(exchange)):  # its prompt shows the removed exchanges
-            removal.remove_runs(database, [EXCHANGE.loads(exchange).run_id])
-            database.cache.clear()
+            removal.remove_runs(database, "run_id = :run", run=EXCHANGE.loads(exchange).run_id)
             end_exchange(database, name, at)
 
 

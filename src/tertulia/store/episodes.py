@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tertulia.memory.values import Episode, EpisodeCursor, WindowPast
 from tertulia.messages import Message, Place
 from tertulia.store.cursors import set_cursor
-from tertulia.store.database import Database, Row, insert_row, upsert_row
+from tertulia.store.database import Database, insert_row, upsert_row
 from tertulia.store.encoding import PLACE, STRINGS, Columns, clean
 from tertulia.store.identities import (
     IdentityCache,
@@ -29,17 +29,15 @@ _PAST = Columns(WindowPast, "since start text people")
 MAX_EPISODES = 1_000  # episodes of a place that are looked through, the newest
 
 _EPISODE = Columns(Episode, "id=episode_id start stop began_at ended_at topic summary importance people tags")
-_COLUMNS = f"e.title, {_EPISODE.of('e')}"
 
 # whether a blocked author took part in the episode *e*
 _BLOCKED = """EXISTS (SELECT 1 FROM episode_people w JOIN blocked_authors b ON b.author = w.author
     WHERE w.episode = e.id)"""
 
-# Episodes of the same kind of chat, direct or not, without blocked people; of too many the newest.
-_SELECT = f"""SELECT {_COLUMNS}
-    FROM episodes e JOIN titles t ON t.id = e.title JOIN places p ON p.id = e.place
-    WHERE {{where}} AND e.hidden = 0 AND t.direct = :direct AND e.stop > e.start AND NOT {_BLOCKED}
-    ORDER BY e.id DESC LIMIT :most"""
+# Episodes with messages and without blocked people; which of them follows.
+_SELECT = f"""SELECT e.title, {_EPISODE.of("e")} FROM episodes e
+    JOIN titles t ON t.id = e.title JOIN places p ON p.id = e.place
+    WHERE e.stop > e.start AND NOT {_BLOCKED} AND """
 
 # The places with messages that are in no episode, or with episodes of somebody who is blocked now.
 _PLACES = f"""SELECT t.body FROM places p LEFT JOIN reading_cursors l ON l.place = p.id
@@ -236,32 +234,17 @@ def _read_cursor(database: Database, place: Place) -> EpisodeCursor | None:
 
 def _list(database: Database, place: Place, where: str, **named: Any) -> list[Episode]:
     """Return the episodes that match *where*, without those of an earlier conversation, by thread and in order."""
+    same_kind = f"{where} AND e.hidden = 0 AND t.direct = :direct ORDER BY e.id DESC LIMIT :most"
     direct = int(place.kind == "direct")
-    episodes = _decode(database, database.all(_SELECT.format(where=where), direct=direct, most=MAX_EPISODES, **named))
+    episodes = select_episodes(database, same_kind, direct=direct, most=MAX_EPISODES, **named)
     firsts = {one: conversation_start(database, one) for one in {episode.place for episode in episodes}}
     found = [episode for episode in episodes if episode.start >= firsts[episode.place]]
     return sorted(found, key=lambda episode: (episode.place.thread or "", episode.start))
 
 
-def with_ids(database: Database, episode_ids: Sequence[str]) -> dict[str, Episode]:
-    """Return episodes by their ids; none with blocked people."""
-    select = f"SELECT {_COLUMNS} FROM episodes e WHERE e.episode_id IN (:ids) AND e.stop > e.start AND NOT {_BLOCKED}"
-    rows = database.all(select, ids=[clean(one) for one in episode_ids])
-    return {episode.id: episode for episode in _decode(database, rows)}
-
-
-def newest(database: Database, *, author: int | None, place: int | None, most: int) -> list[Episode]:
-    """Return the newest episodes of a person or of a place, the newest first; none with blocked people."""
-    of_person = "e.id IN (SELECT episode FROM episode_people WHERE author = :author)"
-    which = of_person if place is None else "e.place = :place"
-    select = f"""SELECT {_COLUMNS} FROM episodes e WHERE {which} AND e.stop > e.start AND NOT {_BLOCKED}
-        ORDER BY e.id DESC LIMIT :most"""
-    return _decode(database, database.all(select, author=author, place=place, most=most))
-
-
-def _decode(database: Database, rows: Sequence[Row]) -> list[Episode]:
-    """Decode rows of `_COLUMNS`."""
-    identities = IdentityCache()
+def select_episodes(database: Database, which: str, **values: Any) -> list[Episode]:
+    """Return the episodes that a condition selects; none with blocked people."""
+    rows, identities = database.all(_SELECT + which, **values), IdentityCache()
     identities.load(database, titles=[row[0] for row in rows])
     return [_EPISODE.decode(row, place=identities.place(database, title)) for title, *row in rows]
 

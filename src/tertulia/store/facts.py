@@ -31,8 +31,8 @@ from tertulia.store.fact_rows import (
 )
 from tertulia.store.forget import retraction
 from tertulia.store.forget.facts import Forgetting, mark
-from tertulia.store.identities import IdentityCache, audience_start, find_place, upsert_author, upsert_place
-from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_message
+from tertulia.store.identities import audience_start, find_place, upsert_author, upsert_place
+from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages
 from tertulia.store.messages import text_of
 from tertulia.store.threads import Access, Repository, reading, writing
 from tertulia.timezones import utc
@@ -145,9 +145,7 @@ class SqlFacts(Repository):
 
     @reading
     def why(self, database: Database, fact_id: str) -> Sequence[Message]:
-        identities = IdentityCache()
-        rows = database.all(_SOURCE_MESSAGES, fact_id=clean(fact_id))
-        return [decode_message(database, row, identities) for row in rows]
+        return decode_messages(database, database.all(_SOURCE_MESSAGES, fact_id=clean(fact_id)))
 
     async def forget(self, fact_ids: Sequence[str], *, at: datetime | None = None) -> int:
         now = utc(at or datetime.now(UTC))

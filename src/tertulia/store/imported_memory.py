@@ -19,7 +19,7 @@ from tertulia.messages import Place
 from tertulia.store import episodes, places
 from tertulia.store.cursors import read_cursor, set_cursor
 from tertulia.store.database import Database
-from tertulia.store.encoding import parse_time
+from tertulia.store.encoding import Columns, parse_time
 from tertulia.store.facts import learn_about, normalize
 from tertulia.store.identities import IdentityCache, current_place, find_author, upsert_place
 
@@ -33,7 +33,7 @@ Outcome = Literal["added", "known"] | str  # or the reason why it is skipped
 
 
 # Messages of a chat, in whichever of its threads they are.
-_FIND_MESSAGES = """SELECT m.message_id, m.place, m.title, m.number, n.author,
+_FIND_MESSAGES = """SELECT m.title, m.message_id, m.place, m.number, n.author,
         CASE WHEN m.deleted = 1 OR m.hidden = 1 THEN 1 ELSE 0 END
     FROM messages m JOIN places p ON p.id = m.place JOIN names n ON n.id = m.name
     WHERE p.platform = :platform AND p.place_id = :place_id AND m.message_id IN (:ids) ORDER BY m.id DESC"""
@@ -63,6 +63,9 @@ class _Found(Struct, frozen=True, kw_only=True):
     number: int
     author: int
     is_gone: bool  # deleted or hidden
+
+
+_FOUND = Columns(_Found, "message_id row number author is_gone")
 
 
 def add_memory(database: Database, found: Sequence[Remembered], at: datetime, rules: FactRules) -> MemoryCounts:
@@ -121,17 +124,8 @@ def _messages(database: Database, place: Place, message_ids: Iterable[str]) -> l
     now, ids = places.redirect_ids(database, place, message_ids)
     rows = database.all(_FIND_MESSAGES, platform=now.platform, place_id=now.id, ids=ids)
     identities = IdentityCache()
-    found = {
-        message_id: _Found(
-            row=row,
-            place=identities.place(database, title),
-            message_id=message_id,
-            number=number,
-            author=author,
-            is_gone=bool(is_gone),
-        )
-        for message_id, row, title, number, author, is_gone in rows  # of those with one id the first is last
-    }
+    messages = [_FOUND.decode(row, place=identities.place(database, title)) for title, *row in rows]
+    found = {message.message_id: message for message in messages}  # of those with one id the first is last
     return [found[one] for one in ids if one in found]
 
 

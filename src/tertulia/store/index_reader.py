@@ -14,7 +14,7 @@ from tertulia.memory.values import FORWARDED, PlaceView, Posting, Row, WantedTer
 from tertulia.messages import Author, Message, Place
 from tertulia.store.database import Database
 from tertulia.store.encoding import clean
-from tertulia.store.identities import IdentityCache, conversation_start, find_author, place_key
+from tertulia.store.identities import conversation_start, find_author, place_key
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages, with_descriptions
 from tertulia.store.search_index import chosen_embedder
 from tertulia.store.threads import Access, Repository, reading
@@ -206,4 +206,4 @@ def _postings(database: Database, view: PlaceView, first: str, whole: bool, most
 
 
 def _decode(database: Database, rows: Sequence[Row]) -> list[Message]:
-    return with_descriptions(database, decode_messages(database, rows, IdentityCache()))
+    return with_descriptions(database, decode_messages(database, rows))

@@ -7,11 +7,12 @@ from tertulia.engine.store_protocols import OutboxItem
 from tertulia.memory.values import WantedTerm
 from tertulia.messages import Message, Place
 from tertulia.store.database import Database, Row
-from tertulia.store.encoding import TASK, clean
-from tertulia.store.identities import IdentityCache, find_place
+from tertulia.store.encoding import clean
+from tertulia.store.identities import find_place
 from tertulia.store.media_files import FILE
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages, descriptions_of
 from tertulia.store.outbox import select_replies
+from tertulia.store.tasks import select_tasks
 from tertulia.store.threads import Repository, reading
 from tertulia.tasks.task import Task
 
@@ -58,8 +59,7 @@ class InspectedLists(Repository):
 
     @reading
     def tasks_listed(self, database: Database, *, most: int) -> Sequence[Task]:
-        rows = database.all("SELECT body FROM tasks ORDER BY id DESC LIMIT :most", most=most)
-        return [TASK.loads(body) for (body,) in rows]
+        return select_tasks(database, "ORDER BY id DESC LIMIT :most", most=most)
 
     @reading
     def outbox(self, database: Database, *, most: int) -> Sequence[OutboxItem]:
@@ -73,7 +73,7 @@ class InspectedLists(Repository):
         columns = len(MESSAGE_COLUMNS.split(","))
         described = descriptions_of(database, {row[columns] for row in rows})
         found = []
-        for row, message in zip(rows, decode_messages(database, rows, IdentityCache()), strict=True):
+        for row, message in zip(rows, decode_messages(database, rows), strict=True):
             unique_id, kind, failure, *file = row[columns:]
             found.append(
                 StoredMedia(
@@ -90,7 +90,7 @@ class InspectedLists(Repository):
     @reading
     def message_with(self, database: Database, place: Place, unique_id: str) -> Message | None:
         row = database.one(_WITH_MEDIA, place=find_place(database, place), unique_id=clean(unique_id))
-        return None if row is None else decode_messages(database, [row], IdentityCache())[0]
+        return None if row is None else decode_messages(database, [row])[0]
 
     @reading
     def search(self, database: Database, wanted: Sequence[WantedTerm], *, most: int) -> Sequence[FoundMessage]:
@@ -122,7 +122,7 @@ def _escaped(text: str) -> str:
 
 
 def _found(database: Database, rows: Sequence[Row]) -> list[FoundMessage]:
-    messages = decode_messages(database, rows, IdentityCache())
+    messages = decode_messages(database, rows)
     return [
         FoundMessage(number=row[1], message=message, matches=row[-1])
         for row, message in zip(rows, messages, strict=True)

@@ -7,21 +7,24 @@ from typing import Any
 from tertulia.engine.inspection import FactUse, NumberedMessage, PersonSummary
 from tertulia.memory.values import Episode, Fact, Subject, Summary
 from tertulia.messages import Place
-from tertulia.store import episodes, facts
+from tertulia.store import facts
 from tertulia.store.database import Database
 from tertulia.store.encoding import AUTHOR, PLACE, clean, parse_time
+from tertulia.store.episodes import select_episodes
 from tertulia.store.fact_rows import facts_with_ids, find_subject
 from tertulia.store.forget.retraction import with_superseded
-from tertulia.store.identities import IdentityCache, find_place
+from tertulia.store.identities import find_place
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages
 from tertulia.store.threads import Repository, reading
 
 _RECENT = 1_000  # messages of a place, or of a person, among which people and places are looked for
 
-# The authors of messages, with how many they wrote and the last one; the names of whom follows.
-_WRITERS = """SELECT n.author, sum(c.messages), max(c.newest) FROM (
-        SELECT name, count(*) AS messages, max(id) AS newest FROM messages {} GROUP BY name
-    ) c JOIN names n ON n.id = c.name GROUP BY n.author ORDER BY max(c.newest) DESC LIMIT :most"""
+# The authors of messages, with how many they wrote, when the last one, and whether it is ours; whose names follows.
+_WRITERS = """SELECT w.author, w.messages, m.sent_at, m.own FROM (
+        SELECT n.author, sum(c.messages) AS messages, max(c.newest) AS newest FROM (
+            SELECT name, count(*) AS messages, max(id) AS newest FROM messages {} GROUP BY name
+        ) c JOIN names n ON n.id = c.name GROUP BY n.author
+    ) w JOIN messages m ON m.id = w.newest ORDER BY m.id DESC LIMIT :most"""
 _BY_AUTHORS = "WHERE name IN (SELECT id FROM names WHERE author IN (:authors))"
 _AUTHORS_THERE = """SELECT DISTINCT n.author FROM (
         SELECT name FROM messages WHERE place = :place ORDER BY number DESC LIMIT :most
@@ -29,8 +32,8 @@ _AUTHORS_THERE = """SELECT DISTINCT n.author FROM (
 _FACTS_ABOUT = "SELECT about, count(*) FROM facts WHERE forgotten_at IS NULL GROUP BY about"
 
 # People by their rows, with all that they went by, and whether they are blocked.
-_PEOPLE = """SELECT a.id, a.platform, a.author_id, n.body,
-        CASE WHEN EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author = a.id) THEN 1 ELSE 0 END
+_PEOPLE = """SELECT a.id, a.platform, a.author_id,
+        CASE WHEN EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author = a.id) THEN 1 ELSE 0 END, n.body
     FROM authors a LEFT JOIN names n ON n.author = a.id WHERE a.id IN (:people) ORDER BY a.id, n.id"""
 
 # The places of the newest messages of a person.
@@ -70,7 +73,7 @@ class InspectedMemory(Repository):
         written = database.all(_WRITERS.format("" if wanted is None else _BY_AUTHORS), **named, most=most)
         about = dict[int, int](database.all(_FACTS_ABOUT))
         others = about if wanted is None else wanted
-        rows = {author: (messages, newest) for author, messages, newest in written}
+        rows = {author: row for author, *row in written}
         chosen = list(dict.fromkeys(chain(rows, others)))[:most]
         return _people(database, chosen, rows, about)
 
@@ -93,7 +96,7 @@ class InspectedMemory(Repository):
         ids = [clean(one) for one in fact_ids]
         rows = database.all(_SOURCES, facts=ids)
         sources: dict[str, list[NumberedMessage]] = {}
-        for row, message in zip(rows, decode_messages(database, rows, IdentityCache()), strict=True):
+        for row, message in zip(rows, decode_messages(database, rows), strict=True):
             sources.setdefault(row[-1], []).append(NumberedMessage(number=row[1], message=message))
         shown = dict[str, int](database.all(_SHOWN, facts=ids))
         return {one: FactUse(sources=tuple(sources.get(one, ())), runs=shown.get(one, 0)) for one in ids}
@@ -114,43 +117,39 @@ class InspectedMemory(Repository):
 
     @reading
     def episodes(self, database: Database, episode_ids: Sequence[str]) -> Mapping[str, Episode]:
-        return episodes.with_ids(database, episode_ids)
+        found = select_episodes(database, "e.episode_id IN (:ids)", ids=[clean(one) for one in episode_ids])
+        return {episode.id: episode for episode in found}
 
     @reading
     def newest_episodes(
         self, database: Database, *, person: Subject | None = None, place: Place | None = None, most: int
     ) -> Sequence[Episode]:
-        author = find_subject(database, person) if person else None
-        row = find_place(database, place) if place else None
-        return episodes.newest(database, author=author, place=row, most=most)
+        of_person = "e.id IN (SELECT episode FROM episode_people WHERE author = :author)"
+        which = f"{of_person if place is None else 'e.place = :place'} ORDER BY e.id DESC LIMIT :most"
+        values = {"author": person and find_subject(database, person), "place": place and find_place(database, place)}
+        return select_episodes(database, which, **values, most=most)
 
 
 def _people(
-    database: Database, chosen: Sequence[int], written: Mapping[int, tuple[int, int]], about: Mapping[int, int]
+    database: Database, chosen: Sequence[int], written: Mapping[int, Sequence[Any]], about: Mapping[int, int]
 ) -> list[PersonSummary]:
     """Return people by their rows, without agents and unknown accounts."""
-    last = [written[one][1] for one in chosen if one in written]
-    select = "SELECT id, sent_at, own FROM messages WHERE id IN (:last)"
-    messages = {row: (sent_at, own) for row, sent_at, own in database.all(select, last=last)}
-    bodies: dict[int, list[str]] = {}
-    whose: dict[int, tuple[str, str, int]] = {}
-    for row, platform, author_id, body, blocked in database.all(_PEOPLE, people=list(chosen)):
-        whose[row] = platform, author_id, blocked
-        bodies.setdefault(row, []).extend([body] if body else [])
+    named: dict[int, list[Sequence[Any]]] = {}
+    for row, *person in database.all(_PEOPLE, people=list(chosen)):
+        named.setdefault(row, []).append(person)
     found = []
     for row in chosen:
-        count, newest = written.get(row, (0, 0))
-        sent_at, own = messages.get(newest, (None, 0))
-        authors = [AUTHOR.loads(body) for body in bodies.get(row, ())]
-        if row not in whose or own or (authors and not authors[-1].is_person):
+        messages, sent_at, own = written.get(row, (0, None, 0))
+        platform, author_id, blocked, _ = named[row][0]
+        authors = [AUTHOR.loads(body) for *_, body in named[row] if body]
+        if own or (authors and not authors[-1].is_person):
             continue
-        platform, author_id, blocked = whose[row]
         names = tuple(dict.fromkeys(author.name for author in reversed(authors)))
         found.append(
             PersonSummary(
                 person=Subject(platform=platform, id=author_id, name=names[0] if names else ""),
                 names=names,
-                messages=count,
+                messages=messages,
                 facts=about.get(row, 0),
                 last_at=parse_time(sent_at),
                 blocked=bool(blocked),

@@ -4,15 +4,14 @@ Each takes a bounded number of statements, whatever is stored, and finds its row
 rows of a place is counted in an index alone.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 
 from msgspec.structs import replace
 
 from tertulia.engine.inspection import (
     CallSum,
-    CallTime,
     DaySummary,
     Figures,
     LoggedMessage,
@@ -29,11 +28,11 @@ from tertulia.engine.inspection import (
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.errors import InvalidValue
 from tertulia.messages import Place, placeholder_of
-from tertulia.models.calls import PromptSize
+from tertulia.models.calls import Call, PromptSize
 from tertulia.run.journal import Run, RunProgress, RunStatus, ToolRun
 from tertulia.store import decisions
 from tertulia.store.database import Database, Row
-from tertulia.store.encoding import AUTHOR, PLACE, TASK, TURNS, format_time, parse_time, validate
+from tertulia.store.encoding import PLACE, TURNS, Columns, format_time, parse_time
 from tertulia.store.fact_rows import select_facts
 from tertulia.store.identities import IMPORTS, IdentityCache, conversation_start_column, find_place, read_counts
 from tertulia.store.inspected_lists import InspectedLists
@@ -41,6 +40,7 @@ from tertulia.store.inspected_memory import InspectedMemory
 from tertulia.store.message_rows import MESSAGE_COLUMNS, current_reactions, decode_messages
 from tertulia.store.outbox import REPLY_COLUMNS, select_replies
 from tertulia.store.runs import select_runs, select_steps, select_tools
+from tertulia.store.tasks import IS_FREE, select_tasks
 from tertulia.store.threads import reading
 from tertulia.tasks.task import Task
 
@@ -66,20 +66,26 @@ _FAILED = """WHERE r.id IN (:runs) AND r.status = 'failed' AND NOT EXISTS (
     WHERE m.place = r.place AND m.message_id = r.target AND d.reason IN ('rate limit', 'spend cap'))"""
 
 # What calls add up to; what they are grouped by follows.
+_SUMS = Columns(Spent, "calls input cached output money without_cache unpriced")
 _SPENT = """count(*), coalesce(sum(input), 0), coalesce(sum(cached), 0), coalesce(sum(output + thought), 0),
     coalesce(sum(money), 0.0),
-    coalesce(sum(CASE WHEN input_price IS NULL THEN 0.0
-        ELSE cached * (input_price - coalesce(cached_price, input_price)) END), 0.0),
+    coalesce(sum(money + CASE WHEN input_price IS NULL THEN 0.0
+        ELSE cached * (input_price - coalesce(cached_price, input_price)) / 1000000 END), 0.0),
     coalesce(sum(CASE WHEN input_price IS NULL AND input + output + thought > 0 THEN 1 ELSE 0 END), 0)"""
 _CALLS_OF_RUNS = f"SELECT run_id, {_SPENT} FROM calls WHERE run_id IN (:runs) GROUP BY run_id"
-_CALLS_SINCE = f"""SELECT place, model, substr(ended_at, 1, 13), sum(CASE WHEN status = 'failed' THEN 1 ELSE 0 END),
+_OF_HOUR = Columns(CallSum, "model failed answered_at failed_at")
+_CALLS_SINCE = f"""SELECT place, substr(ended_at, 1, 13), model, sum(CASE WHEN status = 'failed' THEN 1 ELSE 0 END),
         max(CASE WHEN status = 'answered' THEN ended_at END), max(CASE WHEN status = 'failed' THEN ended_at END),
         {_SPENT}
     FROM calls WHERE ended_at >= :since GROUP BY substr(ended_at, 1, 13), model, place"""
 
 _CALLS_BY_STATUS = f"SELECT model, status, {_SPENT} FROM calls WHERE ended_at >= :since GROUP BY 1, 2 ORDER BY 1, 2"
 
+# When the newest calls began and how they ended.
+_TIMES = Columns(Call, "model begun_at ended_at status error why")
+
 # What waits now, and when the newest event was.
+_NOW = Columns(Figures, "waiting waiting_since open_runs tasks_due tasks_pending newest_event_at")
 _FIGURES = """SELECT (SELECT count(*) FROM decisions WHERE reason = 'waiting'),
     (SELECT min(at) FROM decisions WHERE reason = 'waiting'), (SELECT count(*) FROM runs WHERE status = 'open'),
     (SELECT count(*) FROM tasks WHERE status = 'pending' AND free = 1 AND due_at <= :now),
@@ -89,36 +95,39 @@ _FIGURES = """SELECT (SELECT count(*) FROM decisions WHERE reason = 'waiting'),
 # Messages; which of them follows.
 _MESSAGES = f"SELECT {MESSAGE_COLUMNS}, m.hidden, m.received_at FROM messages m WHERE "
 
-# The last prompts of runs, with their layers.
-_LAST_PROMPTS = """SELECT p.run_id, p.tool_tokens, p.stable, p.broken_by, p.cause, l.name, pl.tokens
-    FROM prompts p JOIN prompt_layers pl ON pl.prompt = p.id JOIN layers l ON l.id = pl.layer
-    WHERE p.id IN (SELECT max(id) FROM prompts WHERE run_id IN (:runs) GROUP BY run_id)
-    ORDER BY p.run_id, pl.position"""
+# Prompts with their sizes: the last ones of runs, and those of some runs, the newest first; of the tries of a step the
+# last. Their layers, calls and tools.
+_SIZE = Columns(PromptSize, "tools=tool_tokens stable broken_by cause")
+_PROMPTS = f"SELECT p.id, {_SIZE.of('p')}, p.run_id, p.step, p.at, p.model FROM prompts p WHERE"
+_LAST_PROMPTS = f"{_PROMPTS} p.id IN (SELECT max(id) FROM prompts WHERE run_id IN (:runs) GROUP BY run_id)"
+_SENT = f"""{_PROMPTS} p.run_id IN ({{}}) AND NOT EXISTS (
+        SELECT 1 FROM prompts l WHERE l.run_id = p.run_id AND l.step = p.step AND l.id > p.id
+    ) ORDER BY p.id DESC LIMIT :most"""
+
+# Which runs are asked for.
+_OF_RUNS = {
+    "place": "r.place = :place",
+    "status": "r.status = :status",
+    "before": "r.id < (SELECT id FROM runs WHERE run_id = :before)",
+    "ids": "r.run_id IN (:ids)",
+}
 
 # The days on which runs of a place began that have prompts.
 _DAYS = """SELECT DISTINCT substr(r.began_at, 1, 10) FROM runs r
     WHERE r.place = :place AND EXISTS (SELECT 1 FROM prompts p WHERE p.run_id = r.run_id) ORDER BY 1 DESC"""
 
-# Prompts of some runs, the newest first; of the tries of a step the last. Their layers, calls and tools.
-_SENT = """SELECT p.id, p.run_id, p.step, p.at, p.model, p.tool_tokens, p.stable, p.broken_by, p.cause
-    FROM prompts p WHERE p.run_id IN ({}) AND NOT EXISTS (
-        SELECT 1 FROM prompts l WHERE l.run_id = p.run_id AND l.step = p.step AND l.id > p.id
-    ) ORDER BY p.id DESC LIMIT :most"""
 _OF_DAY = """SELECT r.run_id FROM runs r
     WHERE r.place = :place AND r.began_at >= :since AND r.began_at < :until"""
-_SENT_LAYERS = """SELECT pl.prompt, l.name, pl.tokens FROM prompt_layers pl JOIN layers l ON l.id = pl.layer
+_SENT_LAYERS = """SELECT pl.prompt, l.name, pl.tokens, pl.instruction
+    FROM prompt_layers pl JOIN layers l ON l.id = pl.layer
     WHERE pl.prompt IN (:prompts) ORDER BY pl.prompt, pl.position"""
 _CALLS_OF_STEPS = f"""SELECT run_id, step, max(CASE status WHEN 'answered' THEN 3 WHEN 'stopped' THEN 2 ELSE 1 END),
         {_SPENT}
     FROM calls WHERE run_id IN (:runs) AND step IS NOT NULL GROUP BY run_id, step"""
-_STATUS: tuple[Literal["under way", "failed", "stopped", "answered"], ...] = (
-    "under way",
-    "failed",
-    "stopped",
-    "answered",
-)
+_STATUS: Sequence[Any] = ("under way", "failed", "stopped", "answered")
 
 # What there is, and who wrote the newest reply.
+_STORED = Columns(DaySummary, "agent messages prompts facts episodes indexed")
 _COUNTS = """SELECT (SELECT author FROM outbox WHERE author IS NOT NULL ORDER BY id DESC LIMIT 1),
     (SELECT coalesce(sum(messages), 0) FROM places), (SELECT count(*) FROM prompts),
     (SELECT count(*) FROM facts WHERE forgotten_at IS NULL), (SELECT count(*) FROM episodes WHERE stop > start),
@@ -223,12 +232,11 @@ class SqlInspection(InspectedMemory, InspectedLists):
     @reading
     def day(self, database: Database, day: date) -> DaySummary:
         since = day.isoformat()
-        author, messages, prompts, facts, episodes, indexed = database.all(_COUNTS)[0]
         counts = dict[str, int](database.all(_RUNS_SINCE, since=since))
         ((sent,),) = database.all(_SENT_SINCE, since=since)
         times = "SELECT seconds, began_at FROM runs WHERE status = 'done' ORDER BY id DESC LIMIT :most"
-        return DaySummary(
-            agent=AUTHOR.loads(author) if author else None,
+        return _STORED.decode(
+            database.all(_COUNTS)[0],
             done=counts.get("done", 0),
             failed=counts.get("failed", 0),
             sent=sent,
@@ -237,30 +245,19 @@ class SqlInspection(InspectedMemory, InspectedLists):
                 platform: UpdateCount(count=count, unread=unread, last_at=datetime.fromisoformat(at))
                 for platform, count, unread, at in database.all(_UPDATES_SINCE, since=since)
             },
-            messages=messages,
-            prompts=prompts,
-            facts=facts,
-            episodes=episodes,
-            indexed=indexed,
         )
 
     @reading
     def figures(self, database: Database, since: datetime, *, now: datetime) -> Figures:
         values = {"since": format_time(since), "now": format_time(now)}
-        waiting, oldest, opened, due, pending, event_at = database.all(_FIGURES, **values)[0]
-        return Figures(
-            waiting=waiting,
-            waiting_since=parse_time(oldest),
-            open_runs=opened,
+        return _NOW.decode(
+            database.all(_FIGURES, **values)[0],
             runs=dict(database.all(_RUNS_SINCE, **values)),
             calls=[
-                ModelFigures(model=model, status=status, spent=_spent(sums))
+                ModelFigures(model=model, status=status, spent=_SUMS.decode(sums))
                 for model, status, *sums in database.all(_CALLS_BY_STATUS, **values)
             ],
             replies=dict(database.all("SELECT status, count(*) FROM outbox GROUP BY status")),
-            tasks_due=due,
-            tasks_pending=pending,
-            newest_event_at=parse_time(event_at),
         )
 
     @reading
@@ -269,32 +266,19 @@ class SqlInspection(InspectedMemory, InspectedLists):
         select = "SELECT id, platform, place_id, thread FROM places WHERE id IN (:places)"
         places = {row: key for row, *key in database.all(select, places=list({row[0] for row in rows if row[0]}))}
         return [
-            CallSum(
+            _OF_HOUR.decode(
+                row,
                 place=tuple(places[place]) if place in places else None,
-                model=model,
                 hour=datetime.fromisoformat(f"{hour}:00:00+00:00"),
-                spent=_spent(sums),
-                failed=failed,
-                answered_at=parse_time(answered_at),
-                failed_at=parse_time(failed_at),
+                spent=_SUMS.decode(row[len(_OF_HOUR.names) :]),
             )
-            for place, model, hour, failed, answered_at, failed_at, *sums in rows
+            for place, hour, *row in rows
         ]
 
     @reading
-    def call_times(self, database: Database, *, most: int) -> Sequence[CallTime]:
-        select = "SELECT model, begun_at, ended_at, status, error, why FROM calls ORDER BY id DESC LIMIT :most"
-        return [
-            CallTime(
-                model=model,
-                seconds=(datetime.fromisoformat(ended_at) - datetime.fromisoformat(begun_at)).total_seconds(),
-                ended_at=datetime.fromisoformat(ended_at),
-                status=status,
-                error=error,
-                why=f"{error}: {why}" if status == "failed" else "",
-            )
-            for model, begun_at, ended_at, status, error, why in database.all(select, most=most)
-        ]
+    def call_times(self, database: Database, *, most: int) -> Sequence[Call]:
+        select = f"SELECT {_TIMES} FROM calls ORDER BY id DESC LIMIT :most"
+        return [_TIMES.decode(row) for row in database.all(select, most=most)]
 
     @reading
     def messages(
@@ -334,21 +318,12 @@ class SqlInspection(InspectedMemory, InspectedLists):
         ids: Sequence[str] | None = None,
         most: int,
     ) -> Sequence[RunSummary]:
-        conditions, values = ["r.id > 0"], dict[str, Any]()
-        if place is not None:
-            conditions.append("r.place = :place")
-            values["place"] = find_place(database, place)
-        if status is not None:
-            conditions.append("r.status = :status")
-            values["status"] = status
-        if before is not None:
-            conditions.append("r.id < (SELECT id FROM runs WHERE run_id = :before)")
-            values["before"] = before
-        if ids is not None:
-            conditions.append("r.run_id IN (:ids)")
-            values["ids"] = list(ids)
+        row = place and find_place(database, place)
+        asked = {"place": place, "status": status, "before": before, "ids": ids}
+        conditions = ["r.id > 0", *(_OF_RUNS[name] for name, value in asked.items() if value is not None)]
         which = f"WHERE {' AND '.join(conditions)} ORDER BY r.id DESC LIMIT :most"
-        return _summaries(database, select_runs(database, which, **values, most=most))
+        values = {**asked, "place": row, "ids": ids or (), "most": most}
+        return _summaries(database, select_runs(database, which, **values))
 
     @reading
     def days(self, database: Database, place: Place) -> Sequence[date]:
@@ -385,13 +360,11 @@ class SqlInspection(InspectedMemory, InspectedLists):
 
     @reading
     def tasks(self, database: Database, runs: Sequence[str]) -> Sequence[Task]:
-        rows = database.all("SELECT body FROM tasks WHERE run_id IN (:runs) ORDER BY id", runs=list(runs))
-        return [TASK.loads(body) for (body,) in rows]
+        return select_tasks(database, "WHERE run_id IN (:runs) ORDER BY id", runs=list(runs))
 
     @reading
     def due_tasks(self, database: Database, *, most: int) -> Sequence[Task]:
-        select = "SELECT body FROM tasks WHERE status = 'pending' AND free = 1 ORDER BY due_at, id LIMIT :most"
-        return [TASK.loads(body) for (body,) in database.all(select, most=most)]
+        return select_tasks(database, f"WHERE {IS_FREE} ORDER BY due_at, id LIMIT :most", most=most)
 
 
 def _messages(database: Database, where: str, **values: Any) -> list[tuple[int, LoggedMessage]]:
@@ -427,54 +400,46 @@ def _progress(database: Database, which: str, **values: Any) -> list[RunProgress
     ]
 
 
-def _spent(sums: Sequence[Any]) -> Spent:
-    calls, read, cached, output, money, saved, unpriced = sums
-    return Spent(
-        calls=calls,
-        input=read,
-        cached=cached,
-        output=output,
-        money=money,
-        without_cache=money + saved / 1_000_000,
-        unpriced=unpriced,
-    )
-
-
 def _summaries(database: Database, runs: Sequence[Run]) -> list[RunSummary]:
     """Return runs with their targets, costs and last prompts, each read with one statement for all."""
     ids = [run.id for run in runs]
     targets = _targets(database, ids)
-    spent = {run_id: _spent(sums) for run_id, *sums in database.all(_CALLS_OF_RUNS, runs=ids)}
-    prompts: dict[str, list[Row]] = {}
-    for run_id, *row in database.all(_LAST_PROMPTS, runs=ids):
-        prompts.setdefault(run_id, []).append(tuple(row))
+    spent = {run_id: _SUMS.decode(sums) for run_id, *sums in database.all(_CALLS_OF_RUNS, runs=ids)}
+    prompts = {run: asked for asked, run, *_ in _with_layers(database, database.all(_LAST_PROMPTS, runs=ids))}
     return [
         RunSummary(
             run=run,
             target=targets.get(run.id),
             spent=spent.get(run.id, Spent()),
-            layers=tuple(row[4] for row in prompts.get(run.id, ())),
-            size=_size(prompts[run.id]) if run.id in prompts else PromptSize(),
+            **prompts.get(run.id, {}),
         )
         for run in runs
     ]
 
 
+def _with_layers(database: Database, prompts: Sequence[Row]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of prompts with the names of their layers and their size in place of the columns of that."""
+    layers: dict[int, list[Row]] = {row[0]: [] for row in prompts}
+    for prompt, *layer in database.all(_SENT_LAYERS, prompts=[*layers]):
+        layers[prompt].append(tuple(layer))
+    for prompt, *row in prompts:
+        names, tokens, instructions = zip(*layers[prompt], strict=True) if layers[prompt] else ((), (), ())
+        size = _SIZE.decode(row, layers=tokens, instructions=instructions)
+        yield {"layers": names, "size": size}, *row[len(_SIZE.names) :]
+
+
 def _sent(database: Database, rows: Sequence[Row]) -> list[SentSummary]:
     """Return prompts with their layers, calls and tools, each read with one statement for all."""
-    ids = list({row[1] for row in rows})
+    ids = list({row[-4] for row in rows})
     targets = _targets(database, ids)
-    layers: dict[int, list[tuple[str, int]]] = {}
-    for prompt, name, tokens in database.all(_SENT_LAYERS, prompts=[row[0] for row in rows]):
-        layers.setdefault(prompt, []).append((name, tokens))
     calls = {
-        (run, step): (status, _spent(sums)) for run, step, status, *sums in database.all(_CALLS_OF_STEPS, runs=ids)
+        (run, step): (status, _SUMS.decode(sums))
+        for run, step, status, *sums in database.all(_CALLS_OF_STEPS, runs=ids)
     }
     tools = select_tools(database, ids)
     found = []
-    for prompt, run, step, at, model, of_tools, stable, broken_by, cause in rows:
+    for asked, run, step, at, model in _with_layers(database, rows):
         status, spent = calls.get((run, step), (0, Spent()))
-        tokens = tuple(tokens for _, tokens in layers.get(prompt, ()))
         found.append(
             SentSummary(
                 run_id=run,
@@ -483,10 +448,9 @@ def _sent(database: Database, rows: Sequence[Row]) -> list[SentSummary]:
                 model=model,
                 target=targets.get(run),
                 after=tuple(tool.call.name for tool in tools.get(run, ()) if tool.step == step - 1),
-                layers=tuple(name for name, _ in layers.get(prompt, ())),
-                size=PromptSize(tools=of_tools, layers=tokens, stable=stable, broken_by=broken_by, cause=cause),
                 spent=spent,
                 status=_STATUS[status],
+                **asked,
             )
         )
     return found
@@ -499,10 +463,3 @@ def _targets(database: Database, runs: Sequence[str]) -> dict[str, LoggedMessage
     rows = dict[str, int](database.all(select, runs=list(runs)))
     found = dict(_messages(database, "m.id IN (:rows)", rows=list(rows.values())))
     return {run: found[row] for run, row in rows.items()}
-
-
-def _size(rows: Sequence[Row]) -> PromptSize:
-    """Return the size of a prompt of the rows of its layers."""
-    tools, stable, broken_by, cause, *_ = rows[0]
-    layers = tuple(row[5] for row in rows)
-    return validate(PromptSize(tools=tools, layers=layers, stable=stable, broken_by=broken_by, cause=cause))

@@ -1,7 +1,7 @@
 """Integrity checks, counts and the export of all rows."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from typing import Any
@@ -15,13 +15,17 @@ from tertulia.store import decisions
 from tertulia.store.database import DECODE_ERRORS, Connection, Database, Row
 from tertulia.store.encoding import (
     ANY,
+    AUTHOR,
     CALL,
     CAP,
+    ENTRY,
+    EXCHANGE,
     FINGERPRINT,
     LAYER,
     LEFT_OUT,
     MESSAGE,
     PARTS,
+    PLACE,
     REPLY,
     RESULT,
     SETTING_VALUE,
@@ -30,7 +34,6 @@ from tertulia.store.encoding import (
     TOOLS,
     TURN,
     TURNS,
-    JsonType,
     clean,
     load_settings,
 )
@@ -48,35 +51,35 @@ NOT_EXPORTED = (  # the index, which can be rebuilt, and the raw updates of serv
     "search_embedder updates update_places new_numbers"
 ).split()
 
-# The columns with JSON; with its type where nothing else checks it.
-_JSON: Mapping[str, Mapping[str, JsonType[Any] | None]] = {
-    "places": {"place_key": None},
-    "titles": {"body": None},
-    "names": {"body": None},
-    "messages": dict.fromkeys(("media", "reply", "parts", "forwarded_from")),
-    "message_parts": {"content": PARTS},
-    "message_changes": {"before": MESSAGE},
-    "turns": {"turns": TURNS},
-    "descriptions": {"body": None},
-    "model_caches": {"fingerprint": FINGERPRINT, "replaces": STRINGS},
-    "runs": {"message_ids": None},
-    "owner_settings": {"value": SETTING_VALUE, "replaced": SETTING_VALUE},
-    "chats": {"exchange": None},
-    "chat_entries": {"entry": None},
-    "records": {"turn": TURN, "raw": ANY},
-    "tool_runs": {"call": CALL, "result": RESULT},
-    "toolsets": {"tools": TOOLS},
-    "prompts": {"settings": None, "left_out": LEFT_OUT},
-    "calls": dict.fromkeys(("vendor", "receipts", "media")),
-    "outbox": {"author": None, "turns": TURNS, "reply": REPLY},
-    "tasks": {"body": TASK},
-    "episodes": {"people": STRINGS, "tags": STRINGS},
-    "window_pasts": {"people": STRINGS},
-    "reactions": {"emojis": STRINGS},
-    "commands": {"message": None},
-    "place_aliases": {"place_key": None},
-    "place_events": {"body": None},
-    "rooms": {"cap": CAP},
+# The columns with JSON, with what decodes them where nothing else checks it.
+_JSON: Mapping[str, Mapping[str, Callable[[str], Any] | None]] = {
+    "places": {"place_key": ANY.loads},
+    "titles": {"body": PLACE.loads},
+    "names": {"body": AUTHOR.loads},
+    "messages": {"media": ANY.loads, **dict.fromkeys(("reply", "parts", "forwarded_from"))},
+    "message_parts": {"content": PARTS.loads},
+    "message_changes": {"before": MESSAGE.loads},
+    "turns": {"turns": TURNS.loads},
+    "descriptions": {"body": ANY.loads},
+    "model_caches": {"fingerprint": FINGERPRINT.loads, "replaces": STRINGS.loads},
+    "runs": {"message_ids": STRINGS.loads},
+    "owner_settings": {"value": SETTING_VALUE.loads, "replaced": SETTING_VALUE.loads},
+    "chats": {"exchange": EXCHANGE.loads},
+    "chat_entries": {"entry": ENTRY.loads},
+    "records": {"turn": TURN.loads, "raw": ANY.loads},
+    "tool_runs": {"call": CALL.loads, "result": RESULT.loads},
+    "toolsets": {"tools": TOOLS.loads},
+    "prompts": {"settings": load_settings, "left_out": LEFT_OUT.loads},
+    "calls": dict.fromkeys(("vendor", "receipts", "media"), ANY.loads),
+    "outbox": {"author": AUTHOR.loads, "turns": TURNS.loads, "reply": REPLY.loads},
+    "tasks": {"body": TASK.loads},
+    "episodes": {"people": STRINGS.loads, "tags": STRINGS.loads},
+    "window_pasts": {"people": STRINGS.loads},
+    "reactions": {"emojis": STRINGS.loads},
+    "commands": {"message": MESSAGE.loads},
+    "place_aliases": {"place_key": STRINGS.loads},
+    "place_events": {"body": ANY.loads},
+    "rooms": {"cap": CAP.loads},
 }
 _SECRET = {  # who knows a delimiter can write what looks like our own markup
     "places": ("delimiter",),
@@ -91,20 +94,16 @@ COUNTED = ("places", "messages", "runs", "replies", "tasks", "files")
 
 def check(database: Connection, rules: PlanRules) -> list[str]:
     """Check the file, the numbers of messages, tasks, the index and every value; return the faults."""
-    return (
-        database.faults()
-        or [
-            *_miscounted(database),
-            *_unreadable_messages(database),
-            *_unreadable_facts(database),
-            *_unreadable_values(database),
-            *_unreadable_layers(database),
-            *decisions.find_faults(database),
-            *_misplaced_tasks(database, rules),
-            *_misindexed(database),
-        ]
-        or list(_unexportable(database))
-    )
+    return database.faults() or [
+        *_miscounted(database),
+        *_unreadable_messages(database),
+        *_unreadable_facts(database),
+        *_unreadable_values(database),
+        *_unreadable_layers(database),
+        *decisions.find_faults(database),
+        *_misplaced_tasks(database, rules),
+        *_misindexed(database),
+    ]
 
 
 def count_rows(database: Database) -> dict[str, int]:
@@ -215,19 +214,16 @@ def _unreadable_facts(database: Database) -> Iterator[str]:
 
 
 def _unreadable_values(database: Database) -> Iterator[str]:
-    checked = ((table, column, kind) for table, columns in _JSON.items() for column, kind in columns.items() if kind)
-    for table, column, kind in checked:
-        key = "message" if table in ("turns", "message_parts") else "id"
-        for text, row in database.each(f"SELECT {column}, {key} FROM {table}"):
-            try:
-                text is None or kind.loads(text)
-            except StoreBroken as error:
-                yield f"{column} of row {row} of {table}: {error}"
-    for text, row in database.each("SELECT settings, id FROM prompts"):
-        try:
-            load_settings(text)
-        except StoreBroken as error:
-            yield f"settings of prompt {row}: {error}"
+    """Read all columns that are exported, and decode those with JSON."""
+    for table in _exported():
+        decoded = _JSON.get(table.name, {})
+        checked = [(number, column, decoded.get(column)) for number, column in enumerate(table.columns)]
+        for values in database.each(table.select()):
+            for number, column, loads in checked:
+                try:
+                    values[number] is None or (loads and loads(values[number]))
+                except (StoreBroken, *DECODE_ERRORS) as error:
+                    yield f"{column} of row {values[0]} of {table.name}: {error}"
 
 
 def _unreadable_layers(database: Database) -> Iterator[str]:
@@ -261,13 +257,3 @@ def _misplaced_tasks(database: Database, rules: PlanRules) -> Iterator[str]:
 def _misindexed(database: Database) -> Iterator[str]:
     for place, count in find_inconsistent(database).items():
         yield f"the index of place {place} has {count} rows too few or too many: `tertulia index` makes it anew"
-
-
-def _unexportable(database: Connection) -> Iterator[str]:
-    """Tables with a row that an export cannot write."""
-    for table in _exported():
-        try:
-            for _ in _export_table(database, table):
-                pass
-        except (StoreBroken, *DECODE_ERRORS) as error:
-            yield f"the table {table.name} holds something that cannot be read: {error}"

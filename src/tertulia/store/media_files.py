@@ -129,6 +129,10 @@ class SqlMedia(Repository):
                 await self._writer.run(lambda database: self._remove_missing(database, sha256))
         return data
 
+    async def locate(self, sha256: str) -> str | None:
+        path = self.folder.locate(sha256)
+        return str(path) if path and path.is_file() else None
+
     @reading
     def form(self, database: Database, source: str, form: str) -> FileForm | None:
         row = database.one(_FORM, source=source, form=clean(form))

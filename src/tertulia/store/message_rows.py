@@ -40,7 +40,6 @@ from tertulia.store.encoding import (
     clean,
     dumps,
     format_time,
-    parse_time,
 )
 from tertulia.store.identities import IdentityCache, upsert_name, upsert_place
 
@@ -49,6 +48,7 @@ ChangeKind = Literal["edited", "deleted", "said", "removed"]
 _MESSAGE = Columns(
     Message, "id=message_id sent_at edited_at deleted reply_to=reply parts album forwarded_from doubtful"
 )
+_REACTION = Columns(Reaction, "number position emojis at")
 MESSAGE_COLUMNS = f"m.id, m.number, m.name, m.title, {_MESSAGE.of('m')}"
 # the row of a message, by the id of it or of one of its parts; an expression with :place and :message_id
 FIND_MESSAGE = """coalesce((SELECT message FROM message_parts WHERE place = :place AND message_id = :message_id),
@@ -69,8 +69,9 @@ INSERT_REACTION = insert_into("reactions", "place", "message_id", "name", "emoji
 MAX_REACTIONS_SHOWN = 5  # changes of reactions to one message that prompts show
 
 
-def decode_messages(database: Database, rows: Sequence[Row], identities: IdentityCache) -> list[Message]:
-    """Decode rows that begin with `MESSAGE_COLUMNS`; their authors and places are read in two statements."""
+def decode_messages(database: Database, rows: Sequence[Row], known: IdentityCache | None = None) -> list[Message]:
+    """Decode rows that begin with `MESSAGE_COLUMNS`; authors and places not *known* are read in two statements."""
+    identities = known or IdentityCache()
     identities.load(database, names=[row[2] for row in rows], titles=[row[3] for row in rows])
     return [decode_message(database, row, identities) for row in rows]
 
@@ -234,20 +235,11 @@ def current_reactions(
 
 def read_reactions(database: Database, place: int, since: int, identities: IdentityCache) -> list[Reaction]:
     """Return the changes of reactions that prompts show, to messages from number *since* on, in order."""
-    select = """SELECT m.number, r.position, r.name, r.emojis, r.at FROM reactions r JOIN messages m ON m.id = r.message
+    select = """SELECT r.name, m.number, r.position, r.emojis, r.at FROM reactions r JOIN messages m ON m.id = r.message
         WHERE r.place = :place AND r.position > :since AND m.number >= :since ORDER BY r.position, r.id"""
     rows = database.all(select, place=place, since=since)
-    identities.load(database, names=[row[2] for row in rows])
-    return [
-        Reaction(
-            number=number,
-            position=position,
-            author=identities.author(database, name),
-            emojis=STRINGS.loads(emojis),
-            at=parse_time(at),
-        )
-        for number, position, name, emojis, at in rows
-    ]
+    identities.load(database, names=[row[0] for row in rows])
+    return [_REACTION.decode(row, author=identities.author(database, name)) for name, *row in rows]
 
 
 def descriptions_of(database: Database, unique_ids: Collection[str]) -> dict[str, str]:

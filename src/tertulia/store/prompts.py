@@ -74,6 +74,8 @@ _INSERT_LAYER = """INSERT INTO layers (hash, name, base, prefix_length, depth, s
 # A layer that begins like none any more.
 _STORE_WHOLE = "UPDATE layers SET base = NULL, prefix_length = 0, depth = 0, suffix = :suffix WHERE id = :id"
 
+_LayerSize = tuple[int, int]  # its tokens, and what of these its instruction has
+
 
 _Key = tuple[str, int, str]  # place, position and name of a layer
 
@@ -89,13 +91,13 @@ class PreparedLayer(NamedTuple):
 
 
 class PreparedPrompt(NamedTuple):
-    """A prompt about to be stored: its columns, its tools, and its layers with their keys and tokens."""
+    """A prompt about to be stored: its columns, its tools, its size, and its layers with their keys."""
 
     columns: dict[str, Any]
     tools: str
     keys: Sequence[_Key]
     layers: Sequence[PreparedLayer]
-    tokens: Sequence[int]
+    size: PromptSize
 
 
 class SqlPrompts(Repository):
@@ -163,7 +165,7 @@ class SqlPrompts(Repository):
             "left_out": dumps(left_out) if left_out else None,  # None: as in the step before
         }
         layers = [self._prepare_layer(key, layer) for key, layer in zip(keys, prompt.layers, strict=True)]
-        return PreparedPrompt(columns, dumps(prompt.tools), keys, layers, size.layers)
+        return PreparedPrompt(columns, dumps(prompt.tools), keys, layers, size)
 
     def cache_layers(self, prepared: PreparedPrompt) -> None:
         """Cache the layers of a prompt that was stored."""
@@ -213,11 +215,12 @@ def insert_prompt(database: Database, prepared: PreparedPrompt) -> None:
     toolset = _upsert_toolset(database, prepared.tools)
     prompt = insert_row(database, "prompts", **prepared.columns, toolset=toolset)
     rows = [_upsert_layer(database, layer) for layer in prepared.layers]
+    sizes = zip(rows, prepared.size.layers, prepared.size.instructions, strict=True)
     database.many(
-        insert_into("prompt_layers", "prompt", "position", "layer", "tokens"),
+        insert_into("prompt_layers", "prompt", "position", "layer", "tokens", "instruction"),
         [
-            {"prompt": prompt, "position": position, "layer": layer, "tokens": tokens}
-            for position, (layer, tokens) in enumerate(zip(rows, prepared.tokens, strict=True))
+            {"prompt": prompt, "position": position, "layer": layer, "tokens": tokens, "instruction": instruction}
+            for position, (layer, tokens, instruction) in enumerate(sizes)
         ],
     )
 
@@ -254,10 +257,13 @@ def read_sent(database: Database, run_id: str, step: int | None = None) -> list[
 
 
 def _sent(
-    run_id: str, at: datetime, left: str | None, columns: Sequence[Any], prompt: Prompt, tokens: tuple[int, ...]
+    run_id: str, at: datetime, left: str | None, columns: Sequence[Any], prompt: Prompt, layers: Sequence[_LayerSize]
 ) -> SentPrompt:
     values = iter(columns)
-    asked, size = _TRIED.decode(values, fallback=""), _SIZE.decode(values, layers=tokens)
+    asked = _TRIED.decode(values, fallback="")
+    size = _SIZE.decode(
+        values, layers=tuple(tokens for tokens, _ in layers), instructions=tuple(one for _, one in layers)
+    )
     return SentPrompt(
         run_id=run_id,
         step=asked.step,
@@ -335,23 +341,25 @@ def last_prompt(database: Database, run_id: str) -> tuple[int, Prompt] | None:
     return step, _read_prompts(database, {row: columns})[row][0]
 
 
-def _read_prompts(database: Database, rows: Mapping[int, Sequence[Any]]) -> dict[int, tuple[Prompt, tuple[int, ...]]]:
-    """Return prompts with the tokens of their layers, by their rows; those are given with tools, settings and cache."""
-    select = """SELECT prompt, layer, tokens FROM prompt_layers
+def _read_prompts(
+    database: Database, rows: Mapping[int, Sequence[Any]]
+) -> dict[int, tuple[Prompt, Sequence[_LayerSize]]]:
+    """Return prompts with the sizes of their layers, by their rows; those are given with tools, settings and cache."""
+    select = """SELECT prompt, layer, tokens, instruction FROM prompt_layers
         WHERE prompt IN (:prompts) ORDER BY prompt, position"""
     used = database.all(select, prompts=list(rows))
-    contents = layer_contents(database, {layer for _, layer, _ in used})
+    contents = layer_contents(database, {layer for _, layer, *_ in used})
     layers = {layer: LAYER.loads(content.decode()) for layer, content in contents.items()}
-    found: dict[int, tuple[Prompt, tuple[int, ...]]] = {}
+    found: dict[int, tuple[Prompt, Sequence[_LayerSize]]] = {}
     for row, (tools, settings, cached) in rows.items():
-        own = [(layers[layer], tokens) for prompt, layer, tokens in used if prompt == row]
+        own = [(layers[layer], (tokens, one)) for prompt, layer, tokens, one in used if prompt == row]
         prompt = Prompt(
             layers=tuple(layer for layer, _ in own),
             tools=TOOLS.loads(tools),
             settings=load_settings(settings),
             cached=cached,
         )
-        found[row] = prompt, tuple(tokens for _, tokens in own)
+        found[row] = prompt, [size for _, size in own]
     return found
 
 

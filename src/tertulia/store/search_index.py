@@ -12,7 +12,7 @@ from typing import Any
 from tertulia.memory.values import MAX_INDEXED_LENGTH, IndexBatch, IndexEntry, IndexProgress, MessageText
 from tertulia.messages import Place
 from tertulia.store.database import Database, Row, insert_into, upsert_into, upsert_row
-from tertulia.store.encoding import PLACE, clean, parse_time
+from tertulia.store.encoding import PLACE, Columns, clean
 from tertulia.store.identities import find_place
 from tertulia.store.message_rows import descriptions_of
 from tertulia.store.threads import Repository, reading, writing
@@ -45,8 +45,9 @@ _INDEXED = """SELECT m.place, m.number, CASE WHEN m.deleted = 0 AND m.hidden = 0
     FROM messages m JOIN search_places s ON s.place = m.place WHERE m.id IN (:messages) AND m.number < s.indexed_to"""
 
 # The texts of messages that people see, to be indexed or embedded.
-_TEXTS = f"""SELECT m.number, m.name, n.name, coalesce(m.sent_at, m.received_at),
-    substr(m.text, 1, {MAX_INDEXED_LENGTH}), m.media, CASE WHEN m.forwarded_from IS NULL THEN 0 ELSE 1 END
+_TEXT = Columns(MessageText, "number name author at text forwarded")
+_TEXTS = f"""SELECT m.media, m.number, m.name, n.name, coalesce(m.sent_at, m.received_at),
+    substr(m.text, 1, {MAX_INDEXED_LENGTH}), CASE WHEN m.forwarded_from IS NULL THEN 0 ELSE 1 END
     FROM messages m JOIN names n ON n.id = m.name {{}} m.place = :place AND m.number >= :start AND m.number < :stop
     AND m.deleted = 0 AND m.hidden = 0 ORDER BY m.number"""
 _NEW_TEXTS = _TEXTS.format("WHERE")
@@ -313,21 +314,9 @@ def _reset_on_new_length(database: Database, place: int, embedder: str, vectors:
 
 
 def _read_texts(database: Database, select: str, **values: Any) -> tuple[MessageText, ...]:
-    rows = database.all(select, **values)
-    media = {row[0]: json.loads(row[5]) for row in rows if row[5]}
-    described = descriptions_of(database, {one.get("unique_id", "") for shown in media.values() for one in shown})
-    return tuple(
-        MessageText(
-            number=number,
-            name=name,
-            author=author,
-            at=parse_time(at),
-            text=text,
-            shown=_media_text(media.get(number, ()), described),
-            forwarded=forwarded == 1,
-        )
-        for number, name, author, at, text, _, forwarded in rows
-    )
+    rows = [(json.loads(media or "[]"), row) for media, *row in database.all(select, **values)]
+    described = descriptions_of(database, {one.get("unique_id", "") for media, _ in rows for one in media})
+    return tuple(_TEXT.decode(row, shown=_media_text(media, described)) for media, row in rows)
 
 
 def _media_text(media: Iterable[Mapping[str, str]], described: Mapping[str, str]) -> str:

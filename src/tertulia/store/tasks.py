@@ -53,7 +53,7 @@ _OF_RUNS = "FROM tasks WHERE place = :place AND status = 'pending' AND run_id IS
 # Whether something does; an expression.
 HAS_PLANS = f"CASE WHEN EXISTS (SELECT 1 {_OF_RUNS}) THEN 1 ELSE 0 END"
 
-_IS_FREE = "status = 'pending' AND free = 1"
+IS_FREE = "status = 'pending' AND free = 1"
 _ON_PLATFORMS = "place IN (SELECT id FROM places WHERE platform IN (:platforms))"
 
 
@@ -66,11 +66,9 @@ class SqlTasks(Repository):
 
     @writing
     def take(self, database: Database, now: datetime, *, platforms: Collection[str] | None = None) -> Sequence[Task]:
-        due = f"SELECT body FROM tasks WHERE {_IS_FREE} AND due_at <= :now{_on(platforms)} ORDER BY due_at, id"
-        rows = database.all(
-            f"{due} LIMIT :most", now=utc(now).isoformat(), most=MAX_BATCH, platforms=list(platforms or ())
-        )
-        running = [self._access.plans.begin(TASK.loads(body)) for (body,) in rows]
+        due = f"WHERE {IS_FREE} AND due_at <= :now{_on(platforms)} ORDER BY due_at, id LIMIT :most"
+        values = {"now": utc(now).isoformat(), "most": MAX_BATCH, "platforms": list(platforms or ())}
+        running = [self._access.plans.begin(task) for task in select_tasks(database, due, **values)]
         database.many(  # no other task depends on a start; another process may have cancelled one since
             "UPDATE tasks SET status = :status, free = 0, body = :body WHERE task_id = :task_id AND status = 'pending'",
             [{"status": task.status, "body": dumps(task), "task_id": task.id} for task in running],
@@ -97,7 +95,7 @@ class SqlTasks(Repository):
 
     @reading
     def next_due(self, database: Database, *, platforms: Collection[str] | None = None) -> datetime | None:
-        select = f"SELECT due_at FROM tasks WHERE {_IS_FREE}{_on(platforms)} ORDER BY due_at LIMIT 1"
+        select = f"SELECT due_at FROM tasks WHERE {IS_FREE}{_on(platforms)} ORDER BY due_at LIMIT 1"
         row = database.one(select, platforms=list(platforms or ()))
         return datetime.fromisoformat(row[0]) if row else None
 
@@ -130,9 +128,12 @@ class SqlTasks(Repository):
     @reading
     def listed(self, database: Database, place: Place | None = None) -> Sequence[Task]:
         where = "" if place is None else "WHERE place = :place"
-        row = place and find_place(database, place)
-        rows = database.all(f"SELECT body FROM tasks {where} ORDER BY due_at, id", place=row)
-        return [TASK.loads(body) for (body,) in rows]
+        return select_tasks(database, f"{where} ORDER BY due_at, id", place=place and find_place(database, place))
+
+
+def select_tasks(database: Database, which: str, **values: Any) -> list[Task]:
+    """Return the tasks that a clause selects."""
+    return [TASK.loads(body) for (body,) in database.all(f"SELECT body FROM tasks {which}", **values)]
 
 
 def add(database: Database, tasks: Iterable[Task], rules: PlanRules) -> None:
@@ -232,8 +233,7 @@ def _plans_of_runs(database: Database, place: int | None) -> list[str]:
 
 def cancel_in_left_place(database: Database, place: int, why: str, rules: PlanRules) -> None:
     """Cancel what has not begun in a place, by its row, that was left."""
-    select = "SELECT body FROM tasks WHERE place = :place AND status = 'pending'"
-    waiting = [TASK.loads(body) for (body,) in database.all(select, place=place)]
+    waiting = select_tasks(database, "WHERE place = :place AND status = 'pending'", place=place)
     change(database, {task.id: rules.cancel(task, why=why) for task in waiting if ends_with_its_place(task)}, rules)
 
 

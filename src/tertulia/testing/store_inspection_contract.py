@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tertulia.context.values import RecalledThing
 from tertulia.decisions import Decision
-from tertulia.engine.inspection import CallTime, Spent
+from tertulia.engine.inspection import Spent
 from tertulia.engine.store_protocols import DeliveryAttempt, StoreProtocol
 from tertulia.errors import InvalidValue
 from tertulia.memory.values import Episode, IndexEntry, Subject, Summary
@@ -206,10 +206,8 @@ class InspectionContract:
         assert sums["n"].spent == Spent(calls=1, input=1000, cached=600, output=150, unpriced=1)
         times = await store.inspection.call_times(most=3)
         assert list(times)[1:] == [
-            CallTime(model="n", seconds=2.0, ended_at=ended),
-            CallTime(
-                model="m", seconds=2.0, ended_at=ended, status="failed", error="Overloaded", why="Overloaded: busy"
-            ),
+            Call(model="n", begun_at=NOON, ended_at=ended),
+            Call(model="m", begun_at=NOON, ended_at=ended, status="failed", error="Overloaded", why="busy"),
         ]
 
     @check

@@ -63,6 +63,7 @@ def test_sentences_that_tell_most_and_not_the_same_twice() -> None:
 
 def test_sentences_stand_on_one_line() -> None:
     assert split_sentences("One.  Two\nlines! Три? 四。五") == ["One.", "Two", "lines!", "Три?", "四。", "五"]
+    assert split_sentences("143.75 each. See tertulia.toml, or not.") == ["143.75 each.", "See tertulia.toml, or not."]
 
 
 @given(st.text(), st.text())

@@ -20,7 +20,7 @@ from tertulia.platforms.web.room_platform import RoomPlatform
 from tertulia.platforms.web.site import RoomLimits, StreamLimits
 from tertulia.store import Store
 
-QUICK = RoomLimits(writes=1000, wrong_key_pause=0.0)
+QUICK = RoomLimits(writes=1000)
 TICKS = StreamLimits(tick=0.02)
 
 

@@ -1,8 +1,8 @@
 """People in rooms of a page: browsers that send each message with a key, again and again until it is taken."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from secrets import token_hex
@@ -125,6 +125,13 @@ class RoomPeople:
         """End every connection."""
         before, self._client = self._client, self._new_client()
         await before.aclose()
+
+    @asynccontextmanager
+    async def listening(self, place: Place, author: Author, after: int) -> AsyncIterator[httpx2.Response]:
+        """Open the stream of a room behind an event, as the browser of somebody does that comes back."""
+        headers = {**self._headers(self.seat(place, author)), "last-event-id": str(after)}
+        async with self._client.stream("GET", f"{self.url}/api/rooms/{place.id}/events", headers=headers) as response:
+            yield response
 
     async def shown(self, place: Place) -> list[Shown] | None:
         """Return what people see of the agent in a room; None where the page does not answer."""

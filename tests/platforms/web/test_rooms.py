@@ -86,17 +86,6 @@ async def test_a_link_lets_in_so_many_until_it_is_replaced_and_the_room_ends(tmp
     assert not any(word in json.dumps(listed) for word in ("key", "link", "digest"))
 
 
-async def test_wrong_keys_are_slowed_down(tmp_path: Path) -> None:
-    async with a_room_bot(tmp_path, Scripted(), limits=RoomLimits(wrong_key_pause=0.2)) as bot:
-        browser, link = await bot.browser(), await bot.open_room()
-        clock = asyncio.get_running_loop().time
-        began = clock()
-        await browser.join(f"{link}x", "Eve")
-        wrong = clock() - began
-
-    assert wrong >= 0.2
-
-
 async def test_people_and_the_agent_talk_and_each_sees_the_same(tmp_path: Path) -> None:
     model = Scripted(
         [Thought(text="They want a number."), ToolCall(name="days_left", args={"place": "Lviv"})],

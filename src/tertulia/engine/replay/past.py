@@ -139,6 +139,9 @@ class ReadMedia(InMemoryHandles):
             return self._files[sha256][1]
         return await self._store.read(sha256, at=LONG_AGO)
 
+    async def locate(self, sha256: str) -> str | None:
+        return await self._store.locate(sha256)
+
     async def form(self, source: str, form: str) -> FileForm | None:
         return self._forms.get((source, form)) or await self._store.form(source, form)
 

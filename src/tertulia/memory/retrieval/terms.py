@@ -117,7 +117,9 @@ _CYRILLIC_ENDINGS = tuple(
     )
 )
 
-_SENTENCE = re.compile(r"[^.!?…。！？\n]+[.!?…。！？]*")
+_SENTENCE = re.compile(
+    r"(?:[^.!?…。！？\n]|(?<=\w)\.(?=\w))+[.!?…。！？]*"
+)  # a point within a number or a name ends none
 _LINK = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
 _RUN = re.compile(  # of one script, where words are not parted; the kana between them only join
     "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]{2,}|[\u30a1-\u30ff]{2,}|[\uac00-\ud7af]{2,}|"

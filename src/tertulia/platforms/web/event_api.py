@@ -6,6 +6,7 @@ streams has no id, since it is stored nowhere: `live` is a text as it stands, a 
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
 from functools import partial
@@ -24,7 +25,7 @@ from tertulia.messages import Place
 from tertulia.parts import Text
 from tertulia.platforms.web.endpoints import EVENTS, MAX_NUMBER, Asked, Endpoint, Id, Number
 from tertulia.platforms.web.page_app import encode, refuse
-from tertulia.platforms.web.roles import Refusal
+from tertulia.platforms.web.roles import Access, Refusal
 from tertulia.platforms.web.site import Site, StreamLimits
 
 T = TypeVar("T")
@@ -32,6 +33,7 @@ Shown = Callable[[ViewChange], Awaitable[Struct]]  # a change as who listens may
 
 RETRY = b"retry: 1000\n\n"  # milliseconds after which a browser comes back
 ALIVE = b":\n\n"
+FULL = Refusal(status=503, why="too many streams are open: close other pages of this bot")
 
 
 class Followed(Struct, frozen=True, kw_only=True):
@@ -50,19 +52,27 @@ class Streams:
     """The streams that are open."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self._open = Counter[Access | None]()
         self._is_ending = False
 
     def end(self) -> None:
         """Let all of them end, since the page does."""
         self._is_ending = True
 
+    def _is_full(self, limits: StreamLimits, access: Access | None) -> bool:
+        """Return whether somebody gets no more streams: guests leave some to the owner and to readers."""
+        if access and access.guest:
+            of_guests = sum(count for one, count in self._open.items() if one and one.guest)
+            if self._open[access] >= limits.of_guest or of_guests >= limits.of_guests:
+                return True
+        return self._open.total() >= limits.most
+
     def respond(
         self, site: Site, asked: Asked, events: AsyncGenerator[bytes, None], beside: "Beside | None" = None
     ) -> Response:
         """Return events as a response, until who asked may not see them any more."""
-        if self.count >= site.streams.most:
-            return refuse(Refusal(status=503, why=f"{self.count} streams are open, which is all that the page has"))
+        if self._is_full(site.streams, asked.access):
+            return refuse(FULL)
         headers = {"x-accel-buffering": "no"}  # nginx would gather the events
         if asked.http.method == "HEAD":
             return Response(media_type=EVENTS, headers=headers)
@@ -73,7 +83,7 @@ class Streams:
         self, limits: StreamLimits, asked: Asked, events: AsyncGenerator[bytes, None], beside: "Beside"
     ) -> AsyncGenerator[bytes, None]:
         clock = asyncio.get_running_loop().time
-        self.count += 1
+        self._open[asked.access] += 1
         beside.begin()
         sent_at = looked = clock()
         try:
@@ -96,7 +106,7 @@ class Streams:
                             sent_at = clock()
                             yield told
         finally:
-            self.count -= 1
+            self._open -= Counter([asked.access])
             beside.end()
 
 

@@ -34,7 +34,7 @@ def endpoints_of(
         *room_endpoints(site, visitors, address, streams),
         *message_endpoints(site),
         *file_endpoints(site),
-        *text_endpoints(),
+        *text_endpoints(site),
     )
     return (*table, *operating_endpoints(site, address, table))
 

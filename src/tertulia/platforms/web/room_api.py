@@ -1,6 +1,5 @@
 """Endpoints of rooms: opened and ended by their owner, entered by a link, and looked at from inside."""
 
-import asyncio
 import logging
 from functools import partial
 from secrets import token_hex
@@ -113,7 +112,6 @@ def room_endpoints(site: Site, visitors: Visitors, address: PageAddress, streams
         key = None if is_owner else digest(given.key)
         match await store.rooms.join(guest, key=key, cookie=digest(cookie)):
             case "no such link":
-                await asyncio.sleep(site.room_limits.wrong_key_pause)
                 raise refused(404, "this link opens no room")
             case "ended":
                 raise Refused(ENDED)

@@ -1,14 +1,13 @@
 """Endpoints of files: uploaded in rooms, and sent so that none of them runs anything in the name of the page."""
 
 import asyncio
-import re
 import time
 from collections import Counter
 from urllib.parse import quote
 
 from msgspec import Struct
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 
 from tertulia.errors import MediaUnavailable
 from tertulia.media.content_types import PICTURES, STREAMS
@@ -26,7 +25,6 @@ SANDBOX = {"content-security-policy": "sandbox", "x-content-type-options": "nosn
 DAY = 86_400.0  # seconds
 OF_ONE = 2  # uploads under way, of one person
 BUSY = Refusal(status=429, why="other files are on their way: try again in a moment", retry_after=1)
-_RANGE = re.compile(r"bytes=(\d{0,15})-(\d{0,15})")
 
 
 class OfFile(Struct, frozen=True, kw_only=True):
@@ -109,7 +107,7 @@ def file_endpoints(site: Site) -> tuple[Endpoint, ...]:
         media = await _shown(room.place, asked.arguments.file)
         if media is None and not is_uploader(me, asked.arguments.file):
             raise refused(404, "there is no such file")
-        return await respond(asked.http, asked.arguments.file, media)
+        return await respond(asked.arguments.file, media)
 
     async def _shown(place: Place, file_id: str) -> Media | None:
         """Return the media of a message that is seen in the room."""
@@ -118,16 +116,17 @@ def file_endpoints(site: Site) -> tuple[Endpoint, ...]:
         return next((one for one in held if one.unique_id == file_id), None)
 
     async def of_store(asked: Asked) -> Response:
-        return await respond(asked.http, asked.arguments.file, None)
+        return await respond(asked.arguments.file, None)
 
-    async def respond(request: Request, file_id: str, media: Media | None) -> Response:
+    async def respond(file_id: str, media: Media | None) -> Response:
         found = (await store.media.find([file_id])).get(file_id)
         sha256 = found.sha256 if isinstance(found, StoredFile) else (media.sha256 if media else file_id) or file_id
         file = (await store.media.get([sha256])).get(sha256)
-        data = await store.media.read(sha256, at=site.now()) if file else None
-        if file is None or data is None:
+        is_whole = file is not None and await store.media.read(sha256, at=site.now()) is not None
+        path = await store.media.locate(sha256) if is_whole else None
+        if file is None or path is None:
             raise refused(404, "there is no such file")
-        return file_response(request, data, file, name=(media.label if media else None) or "")
+        return file_response(path, file, name=(media.label if media else None) or "")
 
     return (
         write(
@@ -171,25 +170,9 @@ async def read_body(request: Request, largest: int) -> bytes:
     return bytes(data)
 
 
-def file_response(request: Request, data: bytes, file: StoredFile, *, name: str = "") -> Response:
-    """Return a file, or the range of it that is asked for: shown if it was decoded, else as a download."""
+def file_response(path: str, file: StoredFile, *, name: str = "") -> Response:
+    """Return a file, of which nothing is held while it goes: shown if it was decoded, else as a download."""
     how = "inline" if is_inline(file) else "attachment"
     named = f"; filename*=UTF-8''{quote(name, safe='', errors='replace')}" if name else ""
-    headers = {**SANDBOX, "content-disposition": f"{how}{named}", "accept-ranges": "bytes"}
-    mime = file.mime if is_inline(file) else BYTES
-    asked = _RANGE.fullmatch(request.headers.get("range", ""))
-    if asked is None or asked[0] == "bytes=-":
-        return Response(data, media_type=mime, headers=headers)
-    first, last = _range(asked[1], asked[2], len(data))
-    if not first <= last < len(data):
-        headers["content-range"] = f"bytes */{len(data)}"
-        return Response(status_code=416, headers=headers)
-    headers["content-range"] = f"bytes {first}-{last}/{len(data)}"
-    return Response(data[first : last + 1], status_code=206, media_type=mime, headers=headers)
-
-
-def _range(first: str, last: str, size: int) -> tuple[int, int]:
-    """Return the first and the last byte that are asked for: `2-5`, `2-` or the last ones, `-5`."""
-    if not first:
-        return max(0, size - int(last)), size - 1
-    return int(first), min(int(last), size - 1) if last else size - 1
+    headers = {**SANDBOX, "content-disposition": f"{how}{named}"}
+    return FileResponse(path, media_type=file.mime if is_inline(file) else BYTES, headers=headers)

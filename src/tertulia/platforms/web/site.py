@@ -19,6 +19,8 @@ class StreamLimits(Struct, frozen=True, kw_only=True):
     """How many streams one page has, and how often each looks about."""
 
     most: int = 100
+    of_guests: int = 80  # of all guests together
+    of_guest: int = 8  # of one
     tick: float = 0.5  # seconds between two looks whether who listens still may
     keep_alive: float = 15.0  # seconds of silence, after which proxies might close a stream
 
@@ -32,7 +34,8 @@ class RoomLimits(Struct, frozen=True, kw_only=True):
     files: int = 10  # of one message
     uploads: int = 8  # under way, of all guests together
     upload_seconds: float = 120.0  # in which a file must arrive
-    wrong_key_pause: float = 1.0  # seconds until who has a wrong key is told
+    texts: int = 400_000  # characters of texts at once that become elements
+    texts_per_second: float = 20_000.0  # after these
 
 
 class Replays(Struct, frozen=True, kw_only=True):

@@ -25,14 +25,15 @@ from tertulia.memory.values import (
     Withdrawal,
 )
 from tertulia.store import chats, cursors, decisions
-from tertulia.store.database import Database
-from tertulia.store.encoding import STRINGS, TASK, dumps
+from tertulia.store.database import Database, Row
+from tertulia.store.encoding import STRINGS, TASK, Columns, dumps
 from tertulia.store.fact_rows import SAID_IN_GROUP, add_fact_changes
 from tertulia.store.forget import removal, retraction
 from tertulia.store.model_caches import drop_caches
 from tertulia.store.prompts import layer_contents
+from tertulia.store.tasks import select_tasks
 from tertulia.store.threads import Access
-from tertulia.tasks.task import FORGET_CONFIRMED, PlanRules, Task
+from tertulia.tasks.task import FORGET_CONFIRMED, PlanRules
 
 REASON = "it would have told what was forgotten since"
 PAGE = 1_000  # messages that are read at once
@@ -45,8 +46,8 @@ _MARK = "UPDATE facts SET forgotten_at = :at WHERE id IN (:facts) AND forgotten_
 _OUTDATE = "UPDATE places SET changes = changes + 1, removed = changes + 1 WHERE id IN (:places)"
 
 # The facts that are being forgotten.
-_FORGOTTEN = f"""SELECT id, about, place, text, name, forgotten_at, scope,
-    CASE WHEN scope <> 'chat' OR {SAID_IN_GROUP} THEN 1 ELSE 0 END
+_FACT = Columns(ForgottenFact, "row=id about text name at=forgotten_at")
+_FORGOTTEN = f"""SELECT place, scope, CASE WHEN scope <> 'chat' OR {SAID_IN_GROUP} THEN 1 ELSE 0 END, {_FACT}
     FROM facts f WHERE forgotten_at IS NOT NULL ORDER BY id"""
 
 # The places where people wrote, and whether these were direct chats.
@@ -74,8 +75,9 @@ _WRITTEN_BY = """SELECT a.id, o.run_id FROM messages a
     WHERE a.id IN (:messages) AND o.run_id IS NOT NULL"""
 
 # What was said in a place by some people and by the agent, from a number on or changed since.
-_SAID = """SELECT m.id, n.author, m.role, m.text, coalesce(t.turns, ''), m.reply_author
-    FROM messages m JOIN names n ON n.id = m.name LEFT JOIN turns t ON t.message = m.id
+_MESSAGE = Columns(SaidMessage, "row author by_agent text turns reply_author")
+_SAID = """SELECT m.id, n.author, CASE WHEN m.role = 'model' THEN 1 ELSE 0 END, m.text, coalesce(t.turns, ''),
+    m.reply_author FROM messages m JOIN names n ON n.id = m.name LEFT JOIN turns t ON t.message = m.id
     WHERE m.place = :place AND m.hidden = 0 AND (n.author IN (:people) OR m.role = 'model') AND (
         (m.number >= :number AND m.number < :stop)
         OR m.id IN (SELECT c.message FROM message_changes c WHERE c.place = :place AND c.change > :changes)
@@ -160,17 +162,16 @@ class Forgetting:
         await self._hide(facts, related, sources)
 
     async def _hide(self, facts: Sequence[ForgottenFact], rows: Sequence[int], sources: Sequence[int]) -> None:
-        texts = await self._reader.run(lambda database: database.all(_TEXTS, messages=rows)) if rows else []
-        sentences = await asyncio.to_thread(self._sentences, facts, dict(texts))
-        hidden, at = list(sentences), max(fact.at for fact in facts)
-        for start in range(0, len(hidden), AT_ONCE):
-            some = {row: sentences[row] for row in hidden[start : start + AT_ONCE]}
-            await self._writer.run(partial(_hide, sentences=some, at=at))
+        def sentences(some: Sequence[Row]) -> dict[int, Sequence[str]]:
+            return {row: self._rules.hidden_sentences(facts, text) for row, text in some}
+
+        at = max(fact.at for fact in facts)
+        texts = await self._reader.run(lambda database: database.all(_TEXTS, messages=rows))
+        for start in range(0, len(texts), AT_ONCE):
+            hidden = await asyncio.to_thread(sentences, texts[start : start + AT_ONCE])
+            await self._writer.run(partial(_hide, sentences=hidden, at=at))
         if sources:
             await self._writer.run(lambda database: decisions.end_waiting(database, sources, "forgotten", at))
-
-    def _sentences(self, facts: Sequence[ForgottenFact], texts: Mapping[int, str]) -> dict[int, Sequence[str]]:
-        return {row: self._rules.hidden_sentences(facts, text) for row, text in texts.items()}
 
     async def _withdraw(self, facts: Sequence[ForgottenFact], seen: Mapping[int, Seen] | None = None) -> bool:
         """Withdraw what states the facts; return False if something has changed since it was read.
@@ -180,7 +181,9 @@ class Forgetting:
         """
         unsent, exchanges = await self._reader.run(partial(_read_unsaid, facts=facts))
         found = await asyncio.to_thread(self._rules.find_withdrawn, facts, unsent)
-        stated = await asyncio.to_thread(self._stated, facts, exchanges)
+        stated = await asyncio.to_thread(
+            lambda: {text: self._rules.is_stated_by_name(facts, text) for text in exchanges}
+        )
         at = max(fact.at for fact in facts)
 
         def withdraw(database: Database) -> bool:
@@ -200,9 +203,6 @@ class Forgetting:
 
         return await self._writer.run(withdraw)
 
-    def _stated(self, facts: Sequence[ForgottenFact], exchanges: Iterable[str]) -> dict[str, bool]:
-        return {text: self._rules.is_stated_by_name(facts, text) for text in exchanges}
-
 
 def mark(database: Database, facts: Sequence[int], at: datetime) -> None:
     """Mark facts as forgotten: from now on they are in no read, and nothing that was said before teaches them."""
@@ -215,24 +215,17 @@ def mark(database: Database, facts: Sequence[int], at: datetime) -> None:
 def _read_forgotten(database: Database) -> list[ForgottenFact]:
     """Return the facts that are marked, each with the places where it may have been told."""
     rows = database.all(_FORGOTTEN)
-    people = list({about for _, about, *_ in rows})
-    wrote_in = database.all(_WROTE_IN, people=people) if rows else []
-    names = database.all("SELECT author, name FROM names WHERE author IN (:people)", people=people) if rows else []
+    people = {row[4] for row in rows}
+    wrote_in = database.all(_WROTE_IN, people=people)
+    names = database.all("SELECT author, name FROM names WHERE author IN (:people)", people=people)
     found: list[ForgottenFact] = []
-    for row, about, place, text, name, at, scope, elsewhere in rows:
+    for place, scope, elsewhere, *row in rows:
+        _, about, _, name, _ = row
         told = {
             there for who, there, direct in wrote_in if who == about and elsewhere and (direct or scope == "everywhere")
         }
-        fact = ForgottenFact(
-            row=row,
-            about=about,
-            text=text,
-            name=name,
-            names=tuple({name, *(one for who, one in names if who == about)}),
-            places=frozenset({place, *told}),
-            at=datetime.fromisoformat(at),
-        )
-        found.append(fact)
+        called = tuple({name, *(one for who, one in names if who == about)})
+        found.append(_FACT.decode(row, names=called, places=frozenset({place, *told})))
     return found
 
 
@@ -253,21 +246,15 @@ def _read_related(
         people = {fact.about for fact in facts}
         taken = _taken(database, _runs(database, runs).values())
         found = {*sources, *(one.row for one in taken.values() if one.author in people)}
-    found |= {row for (row,) in database.all(_ANSWERS, messages=list(found))} if found else set()
+    found |= {row for (row,) in database.all(_ANSWERS, messages=found)}
     return sources, sorted(found)
 
 
 def _confirming(database: Database, facts: Sequence[int]) -> set[str]:
     """Return the runs in which somebody confirmed that facts are forgotten."""
     ids = {one for (one,) in database.all("SELECT fact_id FROM facts WHERE id IN (:facts)", facts=facts)}
-    bodies = database.all("SELECT body FROM tasks WHERE kind = :kind", kind=FORGET_CONFIRMED)
-    found = [TASK.loads(body) for (body,) in bodies]
-    return {task.made_by for task in found if task.made_by and ids & _named_facts(task)}
-
-
-def _named_facts(task: Task) -> set[str]:
-    named = task.args.get("facts")
-    return set(map(str, named)) if isinstance(named, list) else set()
+    confirmed = select_tasks(database, "WHERE kind = :kind", kind=FORGET_CONFIRMED)
+    return {task.made_by for task in confirmed if task.made_by and not ids.isdisjoint(task.args.get("facts", ()))}
 
 
 def _read_page(database: Database, place: int, people: Collection[int], seen: Seen) -> tuple[Seen, list[SaidMessage]]:
@@ -278,11 +265,7 @@ def _read_page(database: Database, place: int, people: Collection[int], seen: Se
     if stop <= seen.number and changes == now.changes:
         return now, []
     rows = database.all(_SAID, place=place, people=list(people), number=seen.number, stop=stop, changes=changes)
-    messages = [
-        SaidMessage(row=row, author=author, by_agent=role == "model", text=text, turns=turns, reply_author=reply_author)
-        for row, author, role, text, turns, reply_author in rows
-    ]
-    return Seen(stop, now.changes), messages
+    return Seen(stop, now.changes), [_MESSAGE.decode(row) for row in rows]
 
 
 def _read_state(database: Database, place: int) -> Seen:
@@ -360,7 +343,7 @@ def _read_replies(database: Database, places: Sequence[int]) -> Iterator[UnsentR
     split = [reply_id for *_, reply_id, _, _ in rows if reply_id]
     parts: dict[str, list[str]] = {}
     select = "SELECT reply_id, text FROM outbox WHERE reply_id IN (:split) ORDER BY reply_id, part"
-    for reply_id, text in database.all(select, split=split) if split else ():
+    for reply_id, text in database.all(select, split=split):
         parts.setdefault(reply_id, []).append(text)
     for row, place, run, reply_id, text, turns in rows:
         yield UnsentReply(
@@ -374,9 +357,8 @@ def _read_replies(database: Database, places: Sequence[int]) -> Iterator[UnsentR
 
 
 def _read_tasks(database: Database, places: Sequence[int]) -> Iterator[UnsentTask]:
-    select = """SELECT place, body FROM tasks WHERE place IN (:places) AND status IN ('pending', 'running')
-        ORDER BY id"""
-    found = [(place, TASK.loads(body)) for place, body in database.all(select, places=places)]
+    which = "SELECT place, body FROM tasks WHERE place IN (:places) AND status IN ('pending', 'running') ORDER BY id"
+    found = [(place, TASK.loads(body)) for place, body in database.all(which, places=places)]
     runs = _runs(database, {run for _, task in found if (run := task.run or task.made_by)})
     for place, task in found:
         asked_in = runs.get(task.run or task.made_by or "")
@@ -388,19 +370,15 @@ def _read_open_runs(database: Database, places: Sequence[int]) -> Iterator[OpenR
     """Yield open runs with their last prompts, their records and their tool runs."""
     select = "SELECT run_id, place FROM runs WHERE status = 'open' AND place IN (:places) ORDER BY id"
     runs = dict[str, int](database.all(select, places=places))
-    if not runs:
-        return
     texts: dict[str, list[str]] = {run: [] for run in runs}
-    shown = database.all(_LAST_LAYERS, runs=list(runs))
+    shown = database.all(_LAST_LAYERS, runs=[*texts])
     contents = layer_contents(database, {layer for _, layer in shown})
     for run, layer in shown:
         texts[run].append(contents[layer].decode())
-    turns = "SELECT run_id, turn FROM records WHERE run_id IN (:runs) ORDER BY id"
-    for run, turn in database.all(turns, runs=list(runs)):
-        texts[run].append(turn)
-    calls = "SELECT run_id, call, coalesce(result, '') FROM tool_runs WHERE run_id IN (:runs) ORDER BY id"
-    for run, call, result in database.all(calls, runs=list(runs)):
-        texts[run] += [call, result]
+    for table, columns in (("records", "turn"), ("tool_runs", "call, coalesce(result, '')")):
+        select = f"SELECT run_id, {columns} FROM {table} WHERE run_id IN (:runs) ORDER BY id"
+        for run, *said in database.all(select, runs=[*texts]):
+            texts[run] += said
     for run, place in runs.items():
         yield OpenRun(id=run, place=place, texts=tuple(texts[run]))
 
@@ -420,13 +398,10 @@ def _withdraw_runs(database: Database, runs: Sequence[str]) -> None:
     tool must not run twice, so a run that has started one stays without its prompts, and can only end as failed.
     """
     select = "SELECT DISTINCT run_id FROM prompts WHERE run_id IN (:runs)"  # others have lost theirs before
-    runs = [run for (run,) in database.all(select, runs=runs)] if runs else []
-    if not runs:
-        return
+    runs = [run for (run,) in database.all(select, runs=runs)]
     begun = {run for (run,) in database.all("SELECT run_id FROM tool_runs WHERE run_id IN (:runs)", runs=runs)}
-    removal.remove_runs(database, runs)
-    database.cache.clear()
-    anew = [run for run in runs if run not in begun]
-    for run in anew:
-        decisions.release(database, run)
-    database.run("DELETE FROM runs WHERE run_id IN (:anew)", anew=anew)
+    removal.remove_runs(database, "run_id IN (:runs)", runs=runs)
+    for run in runs:
+        if run not in begun:
+            decisions.release(database, run)
+            database.run("DELETE FROM runs WHERE run_id = :run", run=run)

@@ -81,7 +81,9 @@ class SqlForgets(Repository):
         return removed.report()
 
     async def _hide(self, plan: Plan, at: datetime) -> None:
-        await self._writer.run(lambda database: removal.withdraw_runs(database, plan))
+        runs = [row for (row,) in plan.rows.get("runs", ())]  # open ones cannot go on
+        opened = "status = 'open' AND id IN (:runs)"
+        await self._writer.run(lambda database: removal.remove_runs(database, opened, runs=runs))
         for keys in _chunks(plan.rows.get("messages", ()), _HIDDEN_AT_ONCE):
             await self._writer.run(partial(retraction.hide_messages, rows=[row for (row,) in keys], at=at))
 

@@ -6,9 +6,9 @@ from the person goes first. Their messages, names and direct chats are `OWN` and
 again, finds everything that is left.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -44,8 +44,8 @@ class Work(Struct, frozen=True):
     rules: FactRules
 
 
-class Remove(Protocol):
-    def __call__(self, database: Database, keys: Sequence[Key], work: Work) -> None: ...
+# Removes rows, given by their keys; a key of one column is the value of that.
+Remove = Callable[[Database, Sequence[Any], Work], object]
 
 
 class Section(Struct, frozen=True):
@@ -66,10 +66,10 @@ class Section(Struct, frozen=True):
 
     def apply(self, database: Database, keys: Sequence[Key], work: Work) -> None:
         """Remove some rows."""
-        if self.remove:
-            self.remove(database, keys, work)
-            return
         columns = self.key.split()
+        if self.remove:
+            self.remove(database, keys if len(columns) > 1 else [row for (row,) in keys], work)
+            return
         statement = f"DELETE FROM {self.table} WHERE {' AND '.join(f'{one} = :{one}' for one in columns)}"
         database.many(statement, [dict(zip(columns, key, strict=True)) for key in keys])
 
@@ -77,9 +77,9 @@ class Section(Struct, frozen=True):
 def _run(*statements: str) -> Remove:
     """Remove by statements over the ids of rows, the person and their direct chats."""
 
-    def remove(database: Database, keys: Sequence[Key], work: Work) -> None:
+    def remove(database: Database, rows: Sequence[Any], work: Work) -> None:
         for statement in statements:
-            database.run(statement, rows=_ids(keys), author=work.plan.author, direct=work.plan.direct)
+            database.run(statement, rows=rows, author=work.plan.author, direct=work.plan.direct)
 
     return remove
 
@@ -87,33 +87,30 @@ def _run(*statements: str) -> Remove:
 def _rewrite(table: str, column: str, kind: JsonType[Any], change: Callable[[Any], Any]) -> Remove:
     """Remove what a value no longer has when it is changed."""
 
-    def remove(database: Database, keys: Sequence[Key], work: Work) -> None:
-        rows = database.all(f"SELECT id, {column} FROM {table} WHERE id IN (:rows)", rows=_ids(keys))
-        changed = [{"row": row, "text": dumps(change(kind.loads(text)))} for row, text in rows]
+    def remove(database: Database, rows: Sequence[Any], work: Work) -> None:
+        found = database.all(f"SELECT id, {column} FROM {table} WHERE id IN (:rows)", rows=rows)
+        changed = [{"row": row, "text": dumps(change(kind.loads(text)))} for row, text in found]
         database.many(f"UPDATE {table} SET {column} = :text WHERE id = :row", changed)
 
     return remove
 
 
-def _ids(keys: Iterable[Key]) -> list[Any]:
-    return [key[0] for key in keys]
-
-
-def _remove_descriptions(database: Database, keys: Sequence[Key], work: Work) -> None:
-    Section("descriptions", key="unique_id made_by").apply(database, keys, work)
+def _remove_descriptions(database: Database, rows: Sequence[Any], work: Work) -> None:
+    Section("descriptions", key="unique_id made_by").apply(database, rows, work)
     select = """SELECT a.message FROM media a JOIN messages m ON m.id = a.message
         WHERE a.unique_id IN (:media) AND m.deleted = 0"""
-    search_index.unindex(database, [message for (message,) in database.all(select, media=_ids(keys))])
+    media = [unique_id for unique_id, _ in rows]
+    search_index.unindex(database, [message for (message,) in database.all(select, media=media)])
 
 
-def _remove_facts(database: Database, keys: Sequence[Key], work: Work) -> None:
-    retraction.remove(database, _ids(keys), work.rules)
+def _remove_facts(database: Database, rows: Sequence[Any], work: Work) -> None:
+    retraction.remove(database, rows, work.rules)
 
 
-def _remove_sources(database: Database, keys: Sequence[Key], work: Work) -> None:
+def _remove_sources(database: Database, rows: Sequence[Any], work: Work) -> None:
     select = """SELECT DISTINCT m.id FROM fact_sources s
         JOIN messages m ON m.place = s.place AND m.message_id = s.message_id WHERE s.id IN (:rows)"""
-    messages = [row for (row,) in database.all(select, rows=_ids(keys))]
+    messages = [row for (row,) in database.all(select, rows=rows)]
     retraction.remove_sources(database, messages, work.rules)
 
 
@@ -122,36 +119,32 @@ _EMPTY_ROOM_TITLES = """UPDATE rooms SET title = '' WHERE room_id IN (
     SELECT p.place_id FROM titles t JOIN places p ON p.id = t.place WHERE t.id IN (:rows) AND p.platform = :web)"""
 
 
-def _empty_titles(database: Database, keys: Sequence[Key], work: Work) -> None:
+def _empty_titles(database: Database, rows: Sequence[Any], work: Work) -> None:
     """Remove titles from the rows that others refer to; the next message of the place brings the current one."""
-    titles = database.all("SELECT id, body FROM titles WHERE id IN (:rows)", rows=_ids(keys))
+    titles = database.all("SELECT id, body FROM titles WHERE id IN (:rows)", rows=rows)
     bare = [msgspec.to_builtins(replace(PLACE.loads(body), title="")) | {"removed_title": row} for row, body in titles]
     empty = [{"row": one["removed_title"], "body": dumps(one)} for one in bare]  # the row makes each another one
     database.many("UPDATE titles SET title = '', body = :body WHERE id = :row", empty)
-    database.run(_EMPTY_ROOM_TITLES, rows=_ids(keys), web=PLATFORM)
+    database.run(_EMPTY_ROOM_TITLES, rows=rows, web=PLATFORM)
 
 
 def _without_title(value: Any) -> Any:
     return replace(value, place=replace(value.place, title=""))
 
 
-def _cancel_tasks(database: Database, keys: Sequence[Key], work: Work) -> None:
-    cancel_tasks(database, "id IN (:rows) AND place NOT IN (:direct)", graph, rows=_ids(keys), direct=work.plan.direct)
+def _cancel_tasks(database: Database, rows: Sequence[Any], work: Work) -> None:
+    cancel_tasks(database, "id IN (:rows) AND place NOT IN (:direct)", graph, rows=rows, direct=work.plan.direct)
 
 
 def cancel_tasks(database: Database, which: str, rules: PlanRules, why: str = REASON, **values: Any) -> None:
     """Empty the tasks of a WHERE clause; those that have not ended are cancelled."""
-    found = [TASK.loads(body) for (body,) in database.all(f"SELECT body FROM tasks WHERE {which}", **values)]
+    found = tasks.select_tasks(database, f"WHERE {which}", **values)
     tasks.change(database, {task.id: _cancelled(task, why) for task in found}, rules)
 
 
 def _cancelled(task: Task, why: str) -> Task:
     status = "cancelled" if task.status in ("pending", "running") else task.status
     return replace(task, args={}, status=status, why=why)
-
-
-def _empty_replies(database: Database, keys: Sequence[Key], work: Work) -> None:
-    empty_replies(database, _ids(keys))
 
 
 def empty_replies(database: Database, rows: Sequence[int], why: str = REASON) -> None:
@@ -172,28 +165,26 @@ _EMPTY_ATTEMPTS = """UPDATE delivery_attempts SET why = ''
     WHERE outgoing_id IN (SELECT outgoing_id FROM outbox WHERE id IN (:rows))"""
 
 
-def _remove_turns(database: Database, keys: Sequence[Key], work: Work) -> None:
-    insert_changes(database, _ids(keys), "removed", None)
-    database.run("DELETE FROM turns WHERE message IN (:messages)", messages=_ids(keys))
+def _remove_turns(database: Database, rows: Sequence[Any], work: Work) -> None:
+    insert_changes(database, rows, "removed", None)
+    database.run("DELETE FROM turns WHERE message IN (:messages)", messages=rows)
 
 
-def _remove_exchanges(database: Database, keys: Sequence[Key], work: Work) -> None:
+def _remove_exchanges(database: Database, rows: Sequence[Any], work: Work) -> None:
     """Remove exchanges of one chat, and what its runs showed that began since the plan was made."""
-    name = str(keys[0][0])
-    chats.remove_exchanges(database, name, [(int(start), int(stop)) for _, start, stop in keys])
+    name = rows[0][0]
+    chats.remove_exchanges(database, name, [(start, stop) for _, start, stop in rows])
     _remove_runs_of_chat(database, name)
 
 
-def _end_exchanges(database: Database, keys: Sequence[Key], work: Work) -> None:
-    for name in _ids(keys):
+def _end_exchanges(database: Database, rows: Sequence[Any], work: Work) -> None:
+    for name in rows:
         _remove_runs_of_chat(database, name)
         chats.end_exchange(database, name, work.at)
 
 
 def _remove_runs_of_chat(database: Database, name: str) -> None:
-    select = "SELECT run_id FROM runs WHERE place = :place AND forgotten = 0"
-    runs = database.all(select, place=find_place(database, place_of_chat(name)))
-    remove_runs(database, [run for (run,) in runs])
+    remove_runs(database, "place = :place AND forgotten = 0", place=find_place(database, place_of_chat(name)))
 
 
 def _without_facts(left: Sequence[LeftOut]) -> list[LeftOut]:
@@ -201,29 +192,25 @@ def _without_facts(left: Sequence[LeftOut]) -> list[LeftOut]:
     return [replace(one, ids=(), text="") if one.source == "background" else one for one in left]
 
 
-def _remove_runs(database: Database, keys: Sequence[Key], work: Work) -> None:
-    runs = database.all("SELECT run_id FROM runs WHERE id IN (:rows)", rows=_ids(keys))
-    remove_runs(database, [run for (run,) in runs])
-
-
-def remove_runs(database: Database, runs: Collection[str]) -> None:
-    """Remove what these runs showed and got; that there were such runs stays."""
+def remove_runs(database: Database, which: str, **values: Any) -> None:
+    """Remove what the runs of a WHERE clause showed and got; that there were such runs stays."""
+    runs = [run for (run,) in database.all(f"SELECT run_id FROM runs WHERE {which}", **values)]
     for table in ("records", "tool_runs"):
         database.run(f"DELETE FROM {table} WHERE run_id IN (:runs)", runs=runs)
-    prompts.remove_prompts(database, list(runs), None)
+    prompts.remove_prompts(database, runs, None)
     update = "UPDATE runs SET why = '', forgotten = 1 WHERE run_id IN (:runs) RETURNING place"
     events.add_place_changes(database, {place for (place,) in database.all(update, runs=runs)})
 
 
-def _empty_forwards(database: Database, keys: Sequence[Key], work: Work) -> None:
-    retraction.retract(database, _ids(keys), work.rules)
-    empty_messages(database, _ids(keys), work.at)
-
-
-def _empty_answers(database: Database, keys: Sequence[Key], work: Work) -> None:
-    rows = _outside(database, _ids(keys), work.plan)
+def _empty_forwards(database: Database, rows: Sequence[Any], work: Work) -> None:
+    retraction.retract(database, rows, work.rules)
     empty_messages(database, rows, work.at)
-    database.run(_REMOVE_QUOTES, rows=rows)
+
+
+def _empty_answers(database: Database, rows: Sequence[Any], work: Work) -> None:
+    others = _outside(database, rows, work.plan)
+    empty_messages(database, others, work.at)
+    database.run(_REMOVE_QUOTES, rows=others)
 
 
 def _outside(database: Database, rows: Sequence[int], plan: Plan) -> list[int]:
@@ -251,10 +238,10 @@ _EMPTY_MESSAGES = (
 _REMOVE_QUOTES = "UPDATE messages SET reply_to = NULL, reply_author = NULL, reply = NULL WHERE id IN (:rows)"
 
 
-def _reduce_quotes(database: Database, keys: Sequence[Key], work: Work) -> None:
-    insert_changes(database, _ids(keys), "removed", work.at)
-    database.run("UPDATE messages SET reply_author = NULL WHERE id IN (:rows)", rows=_ids(keys))
-    _rewrite("messages", "reply", QUOTE, _bare)(database, keys, work)
+def _reduce_quotes(database: Database, rows: Sequence[Any], work: Work) -> None:
+    insert_changes(database, rows, "removed", work.at)
+    database.run("UPDATE messages SET reply_author = NULL WHERE id IN (:rows)", rows=rows)
+    _rewrite("messages", "reply", QUOTE, _bare)(database, rows, work)
 
 
 def _bare(quote: Quote) -> Quote:
@@ -265,16 +252,11 @@ def _with_bare_quote(message: Message) -> Message:
     return replace(message, reply_to=message.reply_to and _bare(message.reply_to))
 
 
-def _empty_own(database: Database, keys: Sequence[Key], work: Work) -> None:
-    rows = _outside(database, _ids(keys), work.plan)
-    nobody = upsert_name(database, work.plan.platform, NOBODY, None) if rows else 0
-    database.run("UPDATE messages SET name = :nobody, sent_at = NULL WHERE id IN (:rows)", nobody=nobody, rows=rows)
-    empty_messages(database, rows, work.at)
-    database.run(_REMOVE_QUOTES, rows=rows)
-
-
-def _remove_files(database: Database, keys: Sequence[Key], work: Work) -> None:
-    file_garbage.remove_files(database, _ids(keys))
+def _empty_own(database: Database, rows: Sequence[Any], work: Work) -> None:
+    others = _outside(database, rows, work.plan)
+    nobody = upsert_name(database, work.plan.platform, NOBODY, None) if others else 0
+    database.run("UPDATE messages SET name = :nobody, sent_at = NULL WHERE id IN (:rows)", nobody=nobody, rows=others)
+    _empty_answers(database, others, work)
 
 
 _SHOWN = _run()  # they go with others, and are in the plan because they are shown
@@ -305,7 +287,11 @@ DERIVED = {
     "tasks": Section("tasks", "place status", _cancel_tasks, 50),
     "answers": Section("messages", f"place {_CONTENT}", _empty_answers, 10),
     "turns": Section(remove=_remove_turns),
-    "replies": Section("outbox", "place outgoing_id kind status made_at sent_at reply", _empty_replies),
+    "replies": Section(
+        "outbox",
+        "place outgoing_id kind status made_at sent_at reply",
+        lambda database, rows, work: empty_replies(database, rows),
+    ),
     "turns_of_replies": Section(remove=_run("UPDATE outbox SET turns = '[]' WHERE id IN (:rows)")),
     "facts_about_others": Section(
         "facts", "place fact_id learned_at", _remove_facts, 10, under="facts", is_about_others=True
@@ -321,9 +307,14 @@ DERIVED = {
     "titles": Section("titles", "place title", _empty_titles),
     **{name: Section(remove=_rewrite(*column, _without_title)) for name, column in COPIES_OF_TITLES.items()},
     "left_out": Section(remove=_rewrite("prompts", "left_out", LEFT_OUT, _without_facts)),
-    "runs": Section("runs", "place run_id began_at ended_at status model prompts_removed_at", _remove_runs, 5),
-    "exchanges": Section(remove=_remove_exchanges, at_once=0),
-    "exchanges_of_others": Section(remove=_remove_exchanges, at_once=0),
+    "runs": Section(
+        "runs",
+        "place run_id began_at ended_at status model prompts_removed_at",
+        lambda database, rows, work: remove_runs(database, "id IN (:rows)", rows=rows),
+        5,
+    ),
+    "exchanges": Section(key="chat start stop", remove=_remove_exchanges, at_once=0),
+    "exchanges_of_others": Section(key="chat start stop", remove=_remove_exchanges, at_once=0),
     "open_exchanges": Section(remove=_end_exchanges, at_once=1),
     "calls": Section("calls", _CALL, by=_THEIRS),
     **dict.fromkeys(("prompts", "records", "tool_runs"), Section(remove=_SHOWN)),
@@ -340,7 +331,11 @@ OWN = {
     "texts_of_files": Section("file_forms", "form text", _SHOWN, key="source form"),
     "files_at_services": Section("handles", "sha256 account name uri at expires_at", _SHOWN, key="account name"),
     "files": Section(
-        "files", "sha256 mime size width height seconds pages at used_at", _remove_files, 50, key="sha256"
+        "files",
+        "sha256 mime size width height seconds pages at used_at",
+        lambda database, rows, work: file_garbage.remove_files(database, rows),
+        50,
+        key="sha256",
     ),
     "media_files": Section("media_files", key="unique_id"),
     "quotes_in_versions": Section("message_changes", "place before", _reduce_quotes_in_versions, under="quotes"),
@@ -374,13 +369,10 @@ def remove_place_part(database: Database, place: int, at_once: int = 100) -> boo
     if found := database.all(oldest, place=place, most=at_once):
         _remove_messages(database, place, found)
         return False
-    runs = database.all(
-        "SELECT run_id FROM runs WHERE place = :place ORDER BY id LIMIT :most", place=place, most=at_once
-    )
-    if runs:
-        some = [run for (run,) in runs]
-        remove_runs(database, some)
-        database.run("DELETE FROM runs WHERE run_id IN (:some)", some=some)
+    runs = database.all("SELECT id FROM runs WHERE place = :place ORDER BY id LIMIT :most", place=place, most=at_once)
+    if some := [run for (run,) in runs]:
+        remove_runs(database, "id IN (:some)", some=some)
+        database.run("DELETE FROM runs WHERE id IN (:some)", some=some)
         return False
     for statement in _EMPTY_PLACE:
         database.run(statement, place=place)
@@ -433,13 +425,6 @@ def hide_person(database: Database, plan: Plan, at: datetime) -> None:
     newest = """SELECT max(m.id) FROM messages m JOIN names n ON n.id = m.name
         WHERE n.author = :author GROUP BY m.place"""
     retraction.hide_messages(database, [row for (row,) in database.all(newest, author=plan.author)], at)
-
-
-def withdraw_runs(database: Database, plan: Plan) -> None:
-    """Remove what the open runs of a plan showed: they cannot go on."""
-    rows = _ids(plan.rows.get("runs", ()))
-    select = "SELECT run_id FROM runs WHERE status = 'open' AND id IN (:rows)"
-    remove_runs(database, [run for (run,) in database.all(select, rows=rows)])
 
 
 def remove_person(database: Database, author: int) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from tertulia.memory.values import Fact, FactRules
+from tertulia.memory.values import FactRules
 from tertulia.messages import Quote
 from tertulia.store import episodes, search_index
 from tertulia.store.database import Database
@@ -104,33 +104,25 @@ def _update_starts(database: Database, facts: Collection[int]) -> None:
 
 
 def _remove_rows(database: Database, facts: Collection[int]) -> None:
+    if not facts:
+        return
     add_fact_changes(database, facts)
     database.run("DELETE FROM fact_sources WHERE fact IN (:facts)", facts=facts)
     database.run("DELETE FROM facts WHERE id IN (:facts)", facts=facts)
 
 
 def _merge_again(
-    database: Database, people: Collection[int], gone: Iterable[str], left: Sequence[str], rules: FactRules
+    database: Database, people: Collection[int], gone: Collection[str], left: Sequence[str], rules: FactRules
 ) -> None:
     """Merge the facts about *people* again: some are *gone*, those *left* have lost a source."""
     remove_summaries(database, people)
-    before = select_facts(database, "f.about IN (:people)", people=people)
-    after: dict[str, Fact] = {}
-    for theirs in _by_person(before):
-        after |= {fact.id: fact for fact in rules.merge_again(theirs, frozenset(gone), left)}
-    changed = [after[fact.id] for fact in before if after.get(fact.id, fact) != fact]
-    upsert_facts(database, changed, rules)
-    add_fact_changes(database, rows_of_facts(database, [fact.id for fact in changed]))
-    repeated = [fact.id for fact in before if fact.id not in after]
-    if repeated:
-        _remove_rows(database, rows_of_facts(database, repeated))
-
-
-def _by_person(facts: Iterable[Fact]) -> list[list[Fact]]:
-    found: dict[tuple[str, str], list[Fact]] = {}
-    for fact in facts:
-        found.setdefault((fact.subject.platform, fact.subject.id), []).append(fact)
-    return list(found.values())
+    for person in people:
+        before = select_facts(database, "f.about = :about", about=person)
+        after = {fact.id: fact for fact in rules.merge_again(before, frozenset(gone), left)}
+        changed = [after[fact.id] for fact in before if after.get(fact.id, fact) != fact]
+        upsert_facts(database, changed, rules)
+        add_fact_changes(database, rows_of_facts(database, [fact.id for fact in changed]))
+        _remove_rows(database, rows_of_facts(database, [fact.id for fact in before if fact.id not in after]))
 
 
 def strip_quotes(database: Database, found: Collection[tuple[int, str]], at: datetime | None) -> None:

@@ -333,7 +333,7 @@ RUNS = (
         left_out TEXT,  -- of the context, and why: JSON; none: as in the step before
         tool_tokens INTEGER NOT NULL,  -- estimated
         stable INTEGER NOT NULL,  -- tokens of the prefix that the prompt before it in this place begins with, too
-        broken_by TEXT,  -- the first layer of that one that is not repeated; none: all are
+        broken_by TEXT,  -- the first layer of that one that is not repeated, or `history`; none: all are
         cause TEXT NOT NULL  -- why, in words
     )""",
     "CREATE INDEX prompts_by_run ON prompts (run_id, step)",
@@ -342,6 +342,7 @@ RUNS = (
         position INTEGER NOT NULL,
         layer INTEGER NOT NULL REFERENCES layers (id),
         tokens INTEGER NOT NULL,  -- estimated
+        instruction INTEGER NOT NULL,  -- what of these its instruction has
         PRIMARY KEY (prompt, position)
     ) {BY_KEY}""",
     "CREATE INDEX prompt_layers_by_layer ON prompt_layers (layer)",

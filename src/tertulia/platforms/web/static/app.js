@@ -1,7 +1,7 @@
 // The page: who looks at it, its frame, the view of its address, and its keys.
 import { render } from "./vendor/preact.js";
 import {
-  address, ago, ask, go, home, html, language, loadWords, number, placeName, readHome, remembered, session, short, t, to, useEffect, useRef,
+  address, ago, ask, crumbs as ofView, go, home, html, language, loadWords, number, placeName, readHome, remembered, session, short, t, to, useEffect, useRef,
   useSignal, useState,
 } from "./core.js";
 import { Avatar, Icon, Loaded, Logo } from "./parts.js";
@@ -95,6 +95,7 @@ function Frame() {
   const { name, part, load, given } = viewOf(path);
   const shown = useSignal(home);
   const [help, setHelp] = useState(false);
+  const [more, setMore] = useState(false);
   useEffect(() => {
     const read = () => document.hidden || readHome();
     read();
@@ -114,7 +115,9 @@ function Frame() {
       <${Top} part=${part} given=${given} path=${path} shown=${shown} />
       <main id="main" tabindex="-1"><${View} key=${name} name=${name} load=${load} given=${given} /></main>
     </div>
-    <nav class="bottom" aria-label=${t("nav.bottom")}>${ON_PHONE.map((name) => html`<${Link} key=${name} name=${name} part=${part} shown=${shown} />`)}</nav>
+    <nav class="bottom" aria-label=${t("nav.bottom")}>${ON_PHONE.map((name) => html`<${Link} key=${name} name=${name} part=${part} shown=${shown} />`)}
+      <button type="button" class="plain" aria-haspopup="dialog" onClick=${() => setMore(true)}><${Icon} name="more" /><span>${t("nav.more")}</span></button></nav>
+    ${more && html`<${More} part=${part} shown=${shown} close=${() => setMore(false)} />`}
     ${help && html`<${Keys} close=${() => setHelp(false)} />`}`;
 }
 
@@ -149,11 +152,13 @@ function Rail({ part, shown, place }) {
 
 function Top({ part, given, path, shown }) {
   const { query } = useSignal(address);
+  const between = useSignal(ofView);
   const row = shown?.places.find((one) => one.key === given.place);
   const name = row ? placeName(row.place) : given.place;
   const crumbs = [[t(`nav.${part || "home"}`), LINKS[part] || "/"]];
   if (given.place) crumbs.push([name, `/p/${given.place}`]);
   if (given.room) crumbs.push([shown?.places.find((one) => one.key === `web.${given.room}`)?.place.title || t("room"), path]);
+  if (between.length) crumbs.push(...between);
   if (given.run) crumbs.push([html`<code>${short(given.run)}</code>`, path]);
   if (given.message) crumbs.push([t("why"), path]);
   const end = given.place ? path.slice(`/p/${given.place}`.length) : null;
@@ -182,6 +187,18 @@ function SearchField({ initial }) {
     <label class="search"><${Icon} name="search" /><span class="hidden">${t("search.jump_to")}</span>
       <input id="search" type="search" value=${value} placeholder=${t("search.jump_to")} onInput=${typed}
         onKeyDown=${(event) => (event.key === "Enter" ? (clearTimeout(timer.current), open(value)) : event.key === "Escape" && event.target.blur())} /><kbd>/</kbd></label>`;
+}
+
+/** On the phone: what the bar below has no room for. */
+function More({ part, shown, close }) {
+  const dialog = useRef(null);
+  useEffect(() => dialog.current.showModal(), []);
+  const rest = Object.keys(LINKS).filter((name) => !ON_PHONE.includes(name));
+  return html`
+    <dialog class="more-menu" ref=${dialog} onClose=${close} aria-label=${t("nav.more")} onClick=${(event) => (event.target === dialog.current || event.target.closest("a")) && dialog.current.close()}>
+      ${rest.map((name) => html`<${Link} key=${name} name=${name} part=${part} shown=${shown} />`)}
+      <div class="split"><span class="muted">${shown?.agent || ""}</span><span><${Choices} /></span></div>
+    </dialog>`;
 }
 
 const KEYS = ["/", "g h", "g p", "g r", "g m", "g o", "j k", "Enter", "Esc", "[ ]", "1 … 7", "w", "c", "x", "d", "y", "s", "t", "?"];

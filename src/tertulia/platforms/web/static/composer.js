@@ -1,5 +1,5 @@
 // Where a message of a room is written: words, files by choice, drop and paste, the microphone; replies and edits.
-import { api, bytes, html, session, t, textOf, useEffect, useRef, useState } from "./core.js";
+import { bytes, html, reach, session, t, textOf, useEffect, useRef, useState } from "./core.js";
 import { Icon } from "./parts.js";
 import { plain } from "./text.js";
 
@@ -110,7 +110,7 @@ export function Composer({ field, draft, path, about, reply, edited, send, edit,
 }
 
 async function upload(path, file) {
-  const response = await fetch(api(`${path}/files`), { method: "POST", credentials: "same-origin", headers: { "content-type": file.type || "application/octet-stream" }, body: file });
+  const response = await reach(`${path}/files`, { method: "POST", credentials: "same-origin", headers: { "content-type": file.type || "application/octet-stream" }, body: file });
   const answer = await response.json().catch(() => ({}));
   if (response.status === 401) session.value = null;
   if (!response.ok) throw new Error(answer.error || response.statusText);

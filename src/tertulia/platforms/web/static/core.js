@@ -1,11 +1,11 @@
 // What every view stands on: markup, state, addresses, the JSON API, words and numbers.
 import { h } from "./vendor/preact.js";
-import { useEffect, useRef, useState } from "./vendor/hooks.js";
+import { useEffect, useMemo, useRef, useState } from "./vendor/hooks.js";
 import htm from "./vendor/htm.js";
 import { effect, signal } from "./vendor/signals-core.js";
 
 export const html = htm.bind(h);
-export { effect, signal, useEffect, useRef, useState };
+export { effect, signal, useEffect, useMemo, useRef, useState };
 
 export const base = document.documentElement.dataset.base;
 
@@ -14,6 +14,13 @@ export const base = document.documentElement.dataset.base;
 export const session = signal(undefined); // undefined: not asked yet; null: nobody
 export const home = signal(null);
 export const address = signal(readAddress());
+
+/** What stands before the last name of where one is, beside what the address says. */
+export const crumbs = signal([]);
+
+export function useCrumbs(given) {
+  useEffect(() => ((crumbs.value = given), () => (crumbs.value = [])), [JSON.stringify(given)]);
+}
 
 /** The value of a signal; the component is drawn again when it changes. */
 export function useSignal(one) {
@@ -75,13 +82,19 @@ addEventListener("click", (event) => {
 
 export const api = (path) => `${base}/api${path}`;
 
+/** Ask the server; what a browser says of one that is not there is in its own words. */
+export const reach = (path, options) =>
+  fetch(api(path), options).catch((error) => {
+    throw error.name === "AbortError" ? error : new Error(t("unreachable"));
+  });
+
 export async function ask(path, { method = "GET", body, signal: aborted } = {}) {
   const options = { method, credentials: "same-origin", signal: aborted };
   if (body !== undefined) {
     options.headers = { "content-type": "application/json" };
     options.body = JSON.stringify(body);
   }
-  const response = await fetch(api(path), options);
+  const response = await reach(path, options);
   const answer = response.status === 204 ? null : await response.json().catch((error) => {
     if (response.ok) throw error; // cut off, or given up
     return {};
@@ -151,6 +164,15 @@ export function t(key, values = {}) {
 /** The same for values of which new ones may come: what has no words is shown as it is. */
 export const named = (group, value) => words[`${group}.${value}`] ?? value;
 
+/** A sentence of the bot's own in the language of the page, where it is one that always is the same but for its numbers. */
+export const said = (text = "") => text.split("; ").map((one) => {
+  const numbers = [];
+  const key = one.replace(/\d[\d,.]*(?: ?%)?/g, (each) => (numbers.push(each), "#"));
+  const [head, rest] = key.startsWith("it says ") ? ["it says", one.slice(8)] : [key, ""];
+  const known = named("said", head);
+  return known === head ? one : known.replace(/#/g, () => numbers.shift()) + (rest && ` ${rest}`);
+}).join("; ");
+
 // Numbers and times. A thin space goes before a unit.
 
 export const number = (value) => Math.round(value).toLocaleString("en-US");
@@ -196,5 +218,5 @@ export const textOf = (parts = []) =>
   parts.map((part) => (part.kind === "text" ? part.text : part.kind === "media" ? mediaWords(part) : "")).filter(Boolean).join("\n");
 export const mediaWords = (media) => `[${media.rendered_text || media.label || named("media", media.media_kind)}]`;
 export const placeName = (place) => place.title || place.id;
-export const placeKind = (place) => `${title(place.platform)}, ${named("kind", place.kind)}`;
+export const placeKind = (place) => `${title(place.service || place.platform)}, ${named("kind", place.kind)}`;
 export const title = (word) => word.charAt(0).toUpperCase() + word.slice(1);

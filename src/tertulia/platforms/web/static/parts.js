@@ -1,6 +1,6 @@
 // Parts that the views share: cards, chips, avatars, bars to scale, people, confirmations.
 import {
-  api, ask, base, bytes, clock, day, html, isToday, money, named, number, readHome, session, setQuery, share, t, to, useEffect, useRef,
+  api, ask, base, bytes, clock, day, html, isToday, money, named, number, readHome, said, session, setQuery, share, t, to, useEffect, useRef,
   useSignal, useState, when,
 } from "./core.js";
 
@@ -224,13 +224,15 @@ export function MediaView({ media, source = media.unique_id && api(`/files/${enc
   }
 }
 
+/** The arguments of a call in a line, without their names. */
+export const argumentsOf = (call) => Object.values(call.args || {}).map((one) => (typeof one === "string" ? one : JSON.stringify(one))).join(", ");
+
 export function ToolChip({ run }) {
   const { call, result } = run;
-  const args = Object.values(call.args || {}).map((one) => (typeof one === "string" ? one : JSON.stringify(one))).join(", ");
   return html`
     <details class="tool-run">
       <summary class="tool ${result?.failed ? "bad" : ""}">
-        <${Icon} name="tool" /><code>${call.name}</code><span class="cut">${args}</span>
+        <${Icon} name="tool" /><code>${call.name}</code><span class="cut">${argumentsOf(call)}</span>
         ${run.ended_at && html`<span class="muted">${durationOf(run)}</span>`}
         ${result?.failed && html`<span>${t("failed")}</span>`}
       </summary>
@@ -272,4 +274,4 @@ export function useFilter(rows, wordsOf) {
 }
 
 export const Checks = ({ checks }) => html`
-  <ul class="checks">${checks.map((check, at) => html`<li key=${at} class=${check.ok ? "ok" : "bad"}><b>${check.ok ? "✓" : "✗"}</b><span class="hidden">${t(check.ok ? "check.ok" : "check.bad")}: </span>${check.what}</li>`)}</ul>`;
+  <ul class="checks">${checks.map((check, at) => html`<li key=${at} class=${check.ok ? "ok" : "bad"}><b>${check.ok ? "✓" : "✗"}</b><span class="hidden">${t(check.ok ? "check.ok" : "check.bad")}: </span>${said(check.what)}</li>`)}</ul>`;

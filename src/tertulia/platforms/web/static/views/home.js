@@ -1,7 +1,7 @@
 // Home: whether the bot is well, what it has spent today, what waits for a decision.
 import {
   address, clock, duration, home, html, longDay, money, named, number, placeKind, placeName, seconds, session, share, short, t, to,
-  useApi, useSignal, bytes, when,
+  title, useApi, useSignal, bytes, when,
 } from "../core.js";
 import { RoomsCard } from "./rooms.js";
 import { Act, Card, Chip, Empty, Heading, LayerBar, Money, Name, StateChip, Tabs, totalOf } from "../parts.js";
@@ -37,7 +37,9 @@ export function Home() {
 
 function sentence(shown) {
   const agent = shown.agent || session.peek().agent || t("home.bot");
-  const down = [...shown.models, ...shown.platforms].filter((one) => one.down_since).map((one) => one.model || one.name);
+  // Where one model is down another one answers, and its own line says the rest.
+  const models = shown.models.every((one) => one.down_since) ? shown.models : [];
+  const down = [...models, ...shown.platforms.filter((one) => one.down_since)].map((one) => one.model || one.name);
   const first = shown.running && down.length ? t("home.trouble", { agent, names: down.join(", ") })
     : t(shown.running ? "home.answers" : "home.stopped", { agent });
   return shown.to_decide.length ? `${first} ${t("home.waits_for_you", { n: shown.to_decide.length })}` : first;
@@ -174,15 +176,15 @@ const Down = ({ one }) => html`
 function health(one) {
   const failed = t("home.model_failed", { why: one.why || t("failed"), when: one.failed_at ? when(one.failed_at) : "?" });
   const since = one.answered_at && one.failed_at && new Date(one.answered_at) > new Date(one.failed_at);
-  return `${failed}; ${since ? t("home.answers_since", { when: when(one.answered_at) }) : t("home.not_since")}`;
+  return `${since ? t("home.answers_again") : t("home.not_since")}; ${failed}`;
 }
 
 const Platforms = ({ shown }) => html`
   <${Card} title=${t("home.platforms")}>
     ${shown.platforms.length ? shown.platforms.map((one) => html`
       <article class="line" key=${one.name}>
-        <p class="split"><span><i class="dot ${one.down_since ? "bad" : one.unread ? "warn" : "ok"}" /><b>${one.name}</b></span><span class="n muted">${one.last_at ? when(one.last_at) : ""}</span></p>
-        <p class="note">${t("home.updates", { n: one.updates })}; ${one.unread ? t("home.unread", { n: one.unread }) : t("home.all_read")}; ${t("home.places", { n: one.places })}</p>
+        <p class="split"><span><i class="dot ${one.down_since ? "bad" : one.unread ? "warn" : "ok"}" /><b>${title(one.name)}</b></span><span class="n muted">${one.last_at ? when(one.last_at) : ""}</span></p>
+        <p class="note">${one.updates > 0 ? `${t("home.updates", { n: one.updates })}, ${one.unread ? t("home.unread", { n: one.unread }) : t("home.all_read")}; ` : ""}${t("home.places", { n: one.places })}</p>
         ${one.down_since && html`<${Down} one=${one} />`}
       </article>`) : html`<${Empty}>${t("home.nobody")}<//>`}
   <//>`;
@@ -190,7 +192,7 @@ const Platforms = ({ shown }) => html`
 const StoreCard = ({ store }) => html`
   <${Card} title=${t("home.store")}>
     <article class="line">
-      <p class="split"><span class="cut"><i class="dot ok" /><b>${store.name || t("home.store")}</b></span><span class="n">${store.size === null ? "" : bytes(store.size)}</span></p>
+      <p class="split"><span class="cut"><i class="dot ok" /><b title=${store.name}>${store.name.includes("://") ? store.name : store.name.split(/[/\\]/).pop() || t("home.store")}</b></span><span class="n">${store.size === null ? "" : bytes(store.size)}</span></p>
       <p class="note">${t("home.stored", { messages: store.messages, prompts: store.prompts })}</p>
     </article>
     <article class="line">

@@ -1,5 +1,5 @@
 // What did it know? What was in the prompt of a message and shares words with each of its sentences.
-import { address, clock, html, number, short, t, textOf, to, useApi, useSignal } from "../core.js";
+import { address, clock, html, number, said, short, t, textOf, to, useApi, useSignal, when } from "../core.js";
 import { Act, Avatar, Card, Chip, Empty, Icon, Loaded, Name, Tabs } from "../parts.js";
 
 const GROUPS = ["fact", "message", "tool", "episode"];
@@ -55,7 +55,8 @@ function Group({ kind, rows, place, reload }) {
       <article class="evidence" key=${one.id}>
         <${Icon} name=${ICONS[kind]} />
         <div class="grow"><p dir="auto" class=${kind === "tool" ? "mono" : ""}><${Marked} text=${one.text || t("recalled.gone")} words=${one.shared} /></p>
-          ${one.why && html`<p class="note">${one.why}</p>`}</div>
+          ${one.source && html`<p class="note" dir="auto">${one.source.author.name}${one.source.sent_at ? `, ${when(one.source.sent_at)}` : ""}: “${one.source.text}”</p>`}
+          ${one.why && html`<p class="note">${said(one.why)}</p>`}</div>
         ${one.score !== null && html`<span class="n"><b>${one.score.toFixed(2)}</b> <span class="muted">${t(kind === "fact" ? "known.sure" : "known.score")}</span></span>`}
         <div class="buttons">
           ${one.message_id && html`<a class="button" href=${to(`/p/${one.place_key || place}`, { at: one.message_id })}>${t("open")}</a>`}

@@ -1,6 +1,6 @@
 // Tables that can be searched: outbox, tasks, media, usage.
-import { api, bytes, day, duration, html, money, named, number, placeName, seconds, share, short, t, to, useApi, when } from "../core.js";
-import { Act, Card, Chip, Empty, Heading, Loaded, messageLink, useFilter } from "../parts.js";
+import { address, api, bytes, day, duration, html, money, named, number, placeName, seconds, share, short, t, to, useApi, useSignal, when } from "../core.js";
+import { Act, Card, Chip, Empty, Heading, Loaded, Tabs, messageLink, useFilter } from "../parts.js";
 import { Settle, taskWords } from "./home.js";
 
 export function OutboxPage() {
@@ -21,8 +21,8 @@ function Outbox({ rows, reload }) {
           <article class="decide" key=${item.id}>
             <div class="grow">
               <p dir="auto"><b>${placeName(item.reply.place)}</b> <span class="muted">${when(item.made_at)}</span> <${Chip} kind=${SEND_KIND[item.status]}>${t(`send.${item.status}`)}<//></p>
-              <p class="words" dir="auto">${item.reply.text}</p>
-              ${(item.why || item.status === "doubtful") && html`<p class="note">${item.status === "doubtful" ? t("outbox.doubtful") : ""} ${item.why}</p>`}
+              <p class="words ${item.reply.text ? "" : "muted"}" dir="auto">${item.reply.text || (item.reply.media?.length ? t("message.media") : t("outbox.no_words"))}</p>
+              ${(item.why || item.status === "doubtful") && html`<p class="note">${item.status === "doubtful" ? t("outbox.doubtful") : item.why}</p>`}
               ${(attempts.length > 1 || item.status !== "sent") && html`<ul class="attempts">${attempts.map((one) => html`<li key=${one.number}>${t("span.try", { n: one.number })}, ${when(one.begun_at)}${one.ended_at ? `, ${duration(seconds(one.begun_at, one.ended_at))}` : ""}: ${one.outcome ? t(`send.${one.outcome}`) : t("span.open")}${one.why ? `, ${one.why}` : ""}</li>`)}</ul>`}
             </div>
             <div class="buttons">
@@ -44,7 +44,7 @@ function Orders() {
     <${Card} title=${t("orders")} count=${rows.length || undefined}>
       ${rows.length ? html`<table class="rows orders"><tbody>${rows.map((one) => html`
         <tr class="row" key=${one.id}><td class="n muted when">${when(one.at)}</td><td class="main">${named("orders.kind", one.kind)}</td>
-          <td class="cut text"><bdi>${one.place_title}</bdi> <span class="mono">${one.kind === "retry run" ? html`<a href=${to(`/run/${one.subject}`)}>${short(one.subject)}</a>` : short(one.subject)}</span></td>
+          <td class="cut text"><bdi>${one.place_title}</bdi> <span class="mono">${one.kind === "stop place" ? "" : one.kind === "retry run" ? html`<a href=${to(`/run/${one.subject}`)}>${short(one.subject)}</a>` : short(one.subject)}</span></td>
           <td class="state"><${Chip} kind=${ORDER_KIND[one.status]}>${t(`orders.state.${one.status}`)}<//></td><td class="note">${one.why || one.who}</td></tr>`)}</tbody></table>`
         : html`<${Empty}>${t("orders.none")}<//>`}
     <//>`;
@@ -111,24 +111,63 @@ export function UsagePage() {
   return html`<${Loaded} of=${shown}>${(page) => html`<${Usage} page=${page} />`}<//>`;
 }
 
+const GROUPS = { place: (row) => (row.place ? placeName(row.place) : t("usage.removed")), person: (row) => row.person?.name || t("nobody"), model: (row) => row.model };
+const SUMS = ["calls", "input", "cached", "output", "thought", "money"];
+const DAYS = 30;
+
+/** Rows with the same name as one, what cost most first. */
+function grouped(rows, nameOf) {
+  const found = new Map();
+  for (const row of rows) {
+    const name = nameOf(row);
+    const sum = found.get(name) || Object.fromEntries(SUMS.map((one) => [one, 0]));
+    for (const one of SUMS) sum[one] += row[one];
+    found.set(name, sum);
+  }
+  return [...found].map(([name, sum]) => ({ name, ...sum })).sort((a, b) => b.money - a.money || b.input - a.input);
+}
+
+/** The days up to the last one that is asked for, also those on which nothing was spent. */
+function lastDays(rows) {
+  const spent = new Map();
+  for (const row of rows) spent.set(row.day, (spent.get(row.day) || 0) + row.money);
+  const today = new Date();
+  return Array.from({ length: DAYS }, (_, at) => {
+    const one = new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth(), today.getUTCDate() - DAYS + 1 + at)).toISOString().slice(0, 10);
+    return [one, spent.get(one) || 0];
+  });
+}
+
+const UsageFigures = ({ row }) => html`
+  <td class="n" data-of=${t("usage.calls")}>${number(row.calls)}</td><td class="n wide">${number(row.input)}</td><td class="n wide muted">${share(row.cached, row.input)}</td><td class="n wide">${number(row.output + row.thought)}</td><td class="n">${money(row.money)}</td>`;
+
 function Usage({ page }) {
   const { rows, total } = page;
+  const { query } = useSignal(address);
   const [found, field] = useFilter(rows, (row) => `${row.day} ${row.model} ${row.place ? placeName(row.place) : ""} ${row.person?.name || ""}`);
-  const byDay = new Map();
-  for (const row of rows) byDay.set(row.day, (byDay.get(row.day) || 0) + row.money);
-  const highest = Math.max(...byDay.values(), 1e-9);
+  const by = query.by in GROUPS || query.by === "row" ? query.by : "place";
+  const days = lastDays(rows);
+  const highest = Math.max(...days.map(([, spent]) => spent), 1e-9);
+  const groups = by === "row" ? [] : grouped(found, GROUPS[by]);
+  const most = Math.max(...groups.map((one) => one.money), 1e-9);
   return html`
     <div class="page">
       <${Heading} title=${t("nav.usage")} note=${t("usage.note", { money: money(total.money), n: total.calls, tokens: total.input, share: share(total.cached, total.input) })} />
-      ${byDay.size > 0 && html`<${Card} title=${t("usage.days")}><div class="days">${[...byDay].slice(-30).map(([one, spent]) => html`
-        <div key=${one} title=${`${one}: ${money(spent)}`}><i style=${{ height: `${Math.max(2, (100 * spent) / highest)}%` }} /><span class="n">${day(one)}</span></div>`)}</div><//>`}
-      <${Card} title=${t("nav.usage")} count=${rows.length} side=${field}>
-        ${found.length ? html`<table class="rows usage">
+      <${Card} title=${t("usage.days")}><div class="days">${days.map(([one, spent], at) => html`
+        <div key=${one} title=${`${one}: ${money(spent)}`}><span class="n">${spent === highest ? money(spent) : ""}</span><i class=${spent ? "" : "none"} style=${{ height: `${spent ? Math.max(3, (70 * spent) / highest) : 1}%` }} /><span class="n">${(DAYS - 1 - at) % 5 ? "" : day(one)}</span></div>`)}</div><//>
+      <${Card} title=${t("nav.usage")} count=${by === "row" ? rows.length : groups.length} side=${html`
+        <${Tabs} name="by" initial="place" current=${by} label=${t("usage.by")} of=${[...Object.keys(GROUPS), "row"].map((name) => [name, t(`usage.by.${name}`)])} />${field}`}>
+        ${!found.length ? html`<${Empty}>${t(rows.length ? "filter.none" : "usage.none")}<//>` : by === "row" ? html`<table class="rows usage">
           <thead><tr><th>${t("usage.day")}</th><th>${t("place")}</th><th>${t("who")}</th><th>${t("usage.model")}</th><th class="n">${t("usage.calls")}</th><th class="n">${t("usage.input")}</th><th class="n">${t("places.cached")}</th><th class="n">${t("usage.output")}</th><th class="n">${t("cost")}</th></tr></thead>
           <tbody>${[...found].reverse().map((row, at) => html`
-            <tr class="row" key=${at}><td class="n muted when">${day(row.day)}</td><td class="cut where main"><bdi>${row.place ? placeName(row.place) : t("usage.removed")}</bdi></td><td class="cut"><bdi>${row.person?.name || ""}</bdi></td>
-              <td class="text cut">${row.model}</td><td class="n">${number(row.calls)}</td><td class="n wide">${number(row.input)}</td><td class="n wide muted">${share(row.cached, row.input)}</td><td class="n wide">${number(row.output + row.thought)}</td><td class="n">${money(row.money)}</td></tr>`)}</tbody>
-        </table>` : html`<${Empty}>${t(rows.length ? "filter.none" : "usage.none")}<//>`}
+            <tr class="row" key=${at}><td class="n muted when">${day(row.day)}</td><td class="cut where main"><bdi>${GROUPS.place(row)}</bdi></td><td class="cut"><bdi>${row.person?.name || ""}</bdi></td>
+              <td class="text cut">${row.model}</td><${UsageFigures} row=${row} /></tr>`)}</tbody>
+        </table>` : html`<table class="rows usage by">
+          <thead><tr><th>${t(`usage.by.${by}`)}</th><th>${t("usage.share")}</th><th class="n">${t("usage.calls")}</th><th class="n">${t("usage.input")}</th><th class="n">${t("places.cached")}</th><th class="n">${t("usage.output")}</th><th class="n">${t("cost")}</th></tr></thead>
+          <tbody>${groups.map((row) => html`
+            <tr class="row" key=${row.name}><td class="cut main"><bdi>${row.name}</bdi></td>
+              <td class="bars"><span class="bar plain" role="img" aria-label=${share(row.money, total.money)}><i class="spent" style=${{ width: `${(100 * row.money) / most}%` }} /></span></td><${UsageFigures} row=${row} /></tr>`)}</tbody>
+        </table>`}
       <//>
     </div>`;
 }

@@ -1,5 +1,5 @@
 // What is known of people and places: facts with their validity and sources on a time line, episodes; export, forget.
-import { address, api, clock, day, go, html, ms, named, number, placeName, session, setQuery, short, t, title, to, useApi, useSignal, when } from "../core.js";
+import { address, api, clock, day, go, html, ms, named, number, placeName, session, setQuery, short, t, title, to, useApi, useCrumbs, useSignal, when } from "../core.js";
 import { Act, Avatar, Card, Chip, Empty, Heading, Loaded, messageLink, useFilter } from "../parts.js";
 import { Forget } from "./known.js";
 
@@ -18,13 +18,16 @@ function People({ rows }) {
     </div>`;
 }
 
+/** Where somebody is who: a platform of two bots has the number of one in its name. */
+const accountOf = ({ platform, id }) => `${title(platform.replace(/-\d+$/, ""))} ${id}`;
+
 const PeopleLines = ({ rows }) => rows.length ? html`
   <table class="rows people">
-    <thead><tr><th>${t("who")}</th><th class="n">${t("nav.messages")}</th><th class="n">${t("memory.facts")}</th><th class="when">${t("people.last")}</th><th>${t("places.state")}</th></tr></thead>
+    <thead><tr><th>${t("who")}</th><th class="n">${t("nav.messages")}</th><th class="n">${t("memory.facts")}</th><th class="when">${t("people.last")}</th><th class="state">${t("places.state")}</th></tr></thead>
     <tbody>${rows.map((row) => html`
       <tr class="row" key=${row.key}>
-        <td class="main person"><${Avatar} author=${row.person} /><span><a class="whole" href=${to(`/people/${row.key}`)}><bdi>${row.person.name || row.person.id}</bdi></a><small>${title(row.person.platform)} ${row.person.id}</small></span></td>
-        <td class="n wide">${number(row.messages)}</td><td class="n">${number(row.facts)}</td><td class="n muted when">${row.last_at ? when(row.last_at) : ""}</td>
+        <td class="main person"><${Avatar} author=${row.person} /><span><a class="whole" href=${to(`/people/${row.key}`)}><bdi>${row.person.name || row.person.id}</bdi></a><small>${accountOf(row.person)}</small></span></td>
+        <td class="n wide">${number(row.messages)}</td><td class="n" data-of=${t("memory.facts")}>${number(row.facts)}</td><td class="n muted when">${row.last_at ? when(row.last_at) : ""}</td>
         <td class="state">${row.blocked ? html`<${Chip} kind="bad">${t("people.blocked")}<//>` : ""}</td>
       </tr>`)}</tbody>
   </table>` : html`<${Empty}>${t("people.none")}<//>`;
@@ -43,17 +46,18 @@ function Person({ shown, reload }) {
   const name = row.person.name || row.person.id;
   const holds = facts.filter(isCurrent);
   const chosen = facts.find((one) => one.fact.id === query.fact) || holds[0] || facts[0];
+  useCrumbs([[name, `/people/${row.key}`]]);
   const also = shown.names.filter((one) => one !== name);
   return html`
     <div class="page">
       <${Heading} avatar=${html`<${Avatar} large author=${row.person} />`} title=${name}
-        note=${[`${title(row.person.platform)} ${row.person.id}`, also.length ? t("person.also", { names: also.join(", ") }) : "", t("person.holds", { n: holds.length }), facts.length > holds.length ? t("person.no_longer", { n: facts.length - holds.length }) : "", row.blocked ? t("people.blocked") : ""].filter(Boolean).join(". ")}
+        note=${[accountOf(row.person), also.length ? t("person.also", { names: also.join(", ") }) : "", t("person.holds", { n: holds.length }), facts.length > holds.length ? t("person.no_longer", { n: facts.length - holds.length }) : "", row.blocked ? t("people.blocked") : ""].filter(Boolean).join(". ")}
         side=${html`${session.peek()?.can_write && html`<a class="button" href=${api(`/people/${row.key}/export`)} download>${t("person.export")}</a>`}
           <${Act} label=${t("person.forget", { name })} kind="bad" order=${{ kind: "forget person", subject: row.key }} plan=${`/people/${row.key}/plan`} question=${t("forget.person", { name })} confirm=${t("forget.person_yes", { name })} after=${(how) => (how === "done" ? go(to("/people"), { replace: true }) : reload())} />`} />
       <div class="columns">
         <div>
           <${Lanes} facts=${facts} episodes=${episodes} chosen=${chosen?.fact.id} name=${name} />
-          ${shown.summaries.length > 0 && html`<${Card} title=${t("memory.summaries")}>${shown.summaries.map((one, at) => html`<article class="line" key=${at}><p dir="auto">${one.text}</p><p class="note">${placeName(one.place)}, ${when(one.made_at)}</p></article>`)}<//>`}
+          ${shown.summaries.length > 0 && html`<${Card} title=${t("memory.summaries")}>${shown.summaries.map((one, at) => html`<article class="line flat" key=${at}><p dir="auto">${one.text}</p><p class="note">${placeName(one.place)}, ${when(one.made_at)}</p></article>`)}<//>`}
           <${Episodes} rows=${episodes} reload=${reload} />
         </div>
         <aside aria-label=${t("memory.fact")}>
@@ -84,7 +88,7 @@ function Lanes({ facts, episodes, chosen, name }) {
   return html`
     <${Card} title=${t("memory.lanes")} side=${html`<ul class="legend"><li><i class="k-holds" />${t("memory.holds")}</li><li><i class="k-ended" />${t("memory.ended")}</li><li><i class="b-buffered" />${t("memory.episode")}</li></ul>`}>
       <div class="lanes">
-        <div class="lane-row axis" aria-hidden="true"><span /><div class="lane">${days(start, now).map((one) => html`<span key=${one.at} style=${{ left: `${at(one.at)}%` }}>${one.words}</span>`)}<span class="now" style=${{ left: `${at(now)}%` }}>${t("ago.now")}</span></div></div>
+        <div class="lane-row axis" aria-hidden="true"><span /><div class="lane">${days(start, now).filter((one, index, all) => !index || at(one.at) - at(all[index - 1].at) > (isNarrow() ? 20 : 7)).map((one) => html`<span key=${one.at} style=${{ left: `${at(one.at)}%` }}>${one.words}</span>`)}<span class="now" style=${{ left: `${at(now)}%` }}>${t("ago.now")}</span></div></div>
         ${[...lanes].map(([key, rows]) => html`
           <div class="lane-row" key=${key}><span class="label">${key}</span><div class="lane">
             ${rows.map((one) => { const { fact } = one; const [from, until] = [at(ms(since(fact))), at(ended(fact, facts) ?? now)]; const late = from > 62; return html`
@@ -104,13 +108,15 @@ function ended(fact, facts) {
   return newer ? ms(since(newer.fact)) : fact.superseded_by ? ms(fact.learned_at) : null;
 }
 
+const isNarrow = () => matchMedia("(max-width: 899px)").matches;
+
 function days(start, now) {
   const count = (now - start) / 86_400_000;
   const step = Math.max(1, Math.ceil(count / 6));
   const found = [];
   const first = new Date(start);
   first.setHours(0, 0, 0, 0);
-  for (let at = first.getTime() + 86_400_000; at < now - 0.12 * (now - start); at += step * 86_400_000) found.push({ at, words: day(at) });
+  for (let at = first.getTime() + 86_400_000; at < now - (isNarrow() ? 0.24 : 0.12) * (now - start); at += step * 86_400_000) found.push({ at, words: day(at) });
   return found.length > 0 && count > 1 ? found : [{ at: start, words: `${day(start)}, ${clock(start)}` }];
 }
 
@@ -139,11 +145,11 @@ function FactCard({ shown, reload }) {
 
 const Episodes = ({ rows, reload }) => html`
   <${Card} title=${t("memory.episodes")} count=${rows.length}>
-    ${rows.length ? html`<table class="rows episodes"><tbody>${rows.map((one) => html`
+    ${rows.length ? html`<table class="rows episodes"><tbody>${[...rows].sort((a, b) => (a.started_at < b.started_at ? 1 : -1)).map((one) => html`
       <tr class="row" key=${one.id}><td class="n muted when">${one.started_at ? when(one.started_at) : ""}</td>
         <td class="main cut" dir="auto"><a href=${to(`/p/${one.place_key}`, { before: one.stop + 1 })}>${one.topic || t("memory.no_topic")}</a></td>
         <td class="text cut muted" dir="auto">${one.summary}</td>
-        <td class="n">${one.importance.toFixed(2)}</td>
+        <td class="n" data-of=${t("memory.importance")} title=${t("memory.importance")}>${one.importance.toFixed(2)}</td>
         <td class="state"><${Act} label=${t("hide")} order=${{ kind: "hide episode", subject: one.id }} question=${t("hide.episode")} after=${reload} /></td></tr>`)}</tbody></table>`
       : html`<${Empty}>${t("memory.no_episodes")}<//>`}
   <//>`;

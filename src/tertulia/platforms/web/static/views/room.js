@@ -1,6 +1,6 @@
 // A room: people who came by a link and the agent. What changes comes by the stream; what is written goes up at once.
 import {
-  address, api, ask, clock, html, remembered, session, setQuery, t, textOf, to, useEffect, useRef, useSignal, useState, when,
+  address, api, ask, clock, html, remembered, session, setQuery, t, textOf, to, useEffect, useMemo, useRef, useSignal, useState, when,
 } from "../core.js";
 import { Announcer, Log, MOST, Said, useLive, useStream } from "../conversation.js";
 import { Act, Avatar, Chip, Empty, Icon, Name, ToolChip } from "../parts.js";
@@ -25,6 +25,20 @@ const EMPTY = { rows: [], runs: [], deliveries: [], beginning: 0, event: null, n
 function written(rows, deliveries) {
   const runs = new Map(deliveries.map((one) => [one.message_id, one.run_id]));
   return rows.map((row) => (row.run_id || !runs.get(row.message.id) ? row : { ...row, run_id: runs.get(row.message.id) }));
+}
+
+/** What the bot said by itself: it is no message, so it has no number, and stands behind what was there before it. */
+const linesOf = (deliveries) => deliveries.filter((one) => one.status === "sent" && one.text);
+
+/** What is read in a room, in order: its messages, and the lines of the bot among those that are here. */
+function conversation({ rows, deliveries, noMore, atEnd }, agent) {
+  const lines = linesOf(deliveries).flatMap((one) => {
+    const before = rows.findLast(({ message }) => new Date(message.sent_at) <= new Date(one.made_at));
+    if (before ? !atEnd && before === rows[rows.length - 1] : !noMore) return [];
+    const message = { id: one.id, author: agent, sent_at: one.made_at, parts: [{ kind: "text", text: one.text }] };
+    return [{ isLine: true, number: (before?.number ?? -1) + 1 - 1 / (2 + one.order), message }];
+  });
+  return put(rows, lines, "number");
 }
 
 /** The state of a room after a change of its stream. */
@@ -63,7 +77,7 @@ function useRoom(room) {
 
   async function page(before) {
     const found = await ask(`${path}/messages${before === undefined ? "" : `?before=${before}`}`);
-    await readTexts(textsOf(found.messages)).catch(() => {});
+    await readTexts([...textsOf(found.messages), ...linesOf(found.deliveries).map((one) => one.text)]).catch(() => {});
     return { ...found, messages: written(found.messages, found.deliveries) };
   }
 
@@ -71,8 +85,8 @@ function useRoom(room) {
     change({ rows: [], atEnd: true, busy: true }); // what comes meanwhile is newer than the page
     try {
       const found = await page();
-      const { rows, runs, event } = current.current;
-      change({ rows: put(found.messages, rows, "number"), runs: put(found.runs, runs, "order"), beginning: found.beginning, event: event ?? found.event, noMore: found.before === null, busy: false });
+      const { rows, runs, deliveries, event } = current.current;
+      change({ rows: put(found.messages, rows, "number"), runs: put(found.runs, runs, "order"), deliveries: put(found.deliveries, deliveries, "order"), beginning: found.beginning, event: event ?? found.event, noMore: found.before === null, busy: false });
     } catch (failure) {
       failed(failure);
     }
@@ -163,7 +177,8 @@ function NameForm({ room, roomKey, label, joined }) {
 
 function Room({ room }) {
   const shown = useRoom(room);
-  const { about, error, rows, texts, writing, path } = shown;
+  const { about, error, rows, texts, writing, path, noMore, atEnd } = shown;
+  const said = useMemo(() => conversation(shown, about?.agent), [rows, shown.deliveries, noMore, atEnd, about]);
   const [reply, setReply] = useState(null);
   const [edited, setEdited] = useState(null);
   const [sent, setSent] = useState([]); // what is on its way up
@@ -177,11 +192,14 @@ function Room({ room }) {
   const agent = about.agent;
   const mine = (row) => Boolean(me) && row.message.author.id === me.id && !row.message.deleted;
 
+  /** Whether the engine would: for who asked, and for the owner. */
+  const mayStop = ({ target }) => me?.role === "administrator" || (Boolean(me) && rows.some(({ message }) => message.id === target && message.author.id === me.id));
+
   async function send(message) {
     const note = (state) => setSent((before) => [...before.filter((one) => one.id !== message.id), { ...message, ...state }]);
     note({});
     setCount((n) => n + 1);
-    if (!shown.atEnd) shown.newest();
+    if (!atEnd) shown.newest();
     try {
       const { message: id } = await ask(`${path}/messages`, { method: "POST", body: wire(message) });
       note({ message: id });
@@ -199,15 +217,15 @@ function Room({ room }) {
     <div class="chat room" onDragOver=${(event) => event.preventDefault()}>
       <div class="middle">
         <${Head} shown=${shown} />
-        <${Log} rows=${rows} label=${t("place.log", { place: about.title })} earlier=${shown.earlier} noMore=${shown.noMore} busy=${shown.busy} moving=${writing.length + sent.length} jump=${count}>
-          ${rows.map((row, at) => html`<${Message} key=${row.number} row=${row} before=${rows[at - 1]} shown=${shown} mine=${mine(row)} begin=${begin} />`)}
-          ${shown.atEnd && writing.map((one) => html`<${Writing} key=${one.run.id} one=${one} agent=${agent} text=${texts[one.run.id]} path=${path} me=${me} />`)}
+        <${Log} rows=${said} label=${t("place.log", { place: about.title })} earlier=${shown.earlier} noMore=${noMore} busy=${shown.busy} moving=${writing.length + sent.length} jump=${count}>
+          ${said.map((row, at) => html`<${row.isLine ? Line : Message} key=${row.number} row=${row} before=${said[at - 1]} shown=${shown} mine=${mine(row)} begin=${begin} />`)}
+          ${atEnd && writing.map((one) => html`<${Writing} key=${one.run.id} one=${one} agent=${agent} text=${texts[one.run.id]} path=${path} canStop=${mayStop(one.run)} />`)}
           ${sent.map((one) => html`<${OnItsWay} key=${one.id} one=${one} me=${me} again=${() => send(one)} drop=${() => setSent((before) => before.filter((other) => other !== one))} />`)}
-          ${!rows.length && !sent.length && !shown.busy && html`<${Empty}>${t(about.kind === "direct" ? "room.empty_direct" : "room.empty", { agent: agent.name })}<//>`}
+          ${!said.length && !sent.length && !shown.busy && html`<${Empty}>${t(about.kind === "direct" ? "room.empty_direct" : "room.empty", { agent: agent.name })}<//>`}
         <//>
-        ${shown.event !== null && html`<${Announcer} rows=${rows} agent=${agent.name} runOf=${(row) => row.run_id} mine=${me?.id} />`}
+        ${shown.event !== null && html`<${Announcer} rows=${said} agent=${agent.name} runOf=${(row) => row.run_id} mine=${me?.id} />`}
         <p class="lost" role="status">${!error && !shown.isConnected ? t("room.lost") : ""}</p>
-        ${!shown.atEnd && html`<p class="lost"><button type="button" onClick=${shown.newest}>${t("place.newest")}</button></p>`}
+        ${!atEnd && html`<p class="lost"><button type="button" onClick=${shown.newest}>${t("place.newest")}</button></p>`}
         ${error ? html`<p class="closed">${t(error.status === 410 ? "room.ended" : "room.wrong_key")}</p>`
           : me ? html`<${Composer} key=${edited?.number ?? "new"} field=${composer} draft=${draft} path=${path} about=${about} reply=${reply} edited=${edited} send=${send} edit=${edit} last=${() => { const row = last(); if (row) begin.edit(row); }} leave=${() => (setReply(null), setEdited(null))} />`
           : session.peek()?.can_write ? html`<div class="closed"><${NameForm} room=${room} label=${t("room.join")} joined=${shown.read} /></div>`
@@ -237,6 +255,8 @@ function Head({ shown }) {
         <${Avatar} author=${{ ...about.agent, persona: about.agent.name }} /><span class="hidden">${t("room.show_people", { n: people.length + 1 })}</span></button>
     </header>`;
 }
+
+const Line = ({ row, before }) => html`<${Said} one=${row} before=${before} own />`;
 
 function Message({ row, before, shown, mine, begin }) {
   const { message, run_id: wrote, turns = [], reactions = [] } = row;
@@ -281,7 +301,7 @@ function Tray({ row, mine, me, path, my, react, begin }) {
     </div>`;
 }
 
-function Writing({ one, agent, text, path, me }) {
+function Writing({ one, agent, text, path, canStop }) {
   const { run, tools = [] } = one;
   const [now, setNow] = useState(Date.now());
   const [stopped, setStopped] = useState("");
@@ -297,7 +317,7 @@ function Writing({ one, agent, text, path, me }) {
         <p class="meta"><${Name} author=${agent} /><${Chip}>${t("agent")}<//><time>${clock(run.began_at)}</time></p>
         ${tools.map((tool) => html`<${ToolChip} key=${`${tool.step}.${tool.number}`} run=${tool} />`)}
         ${text ? html`<${LiveText} run=${run.id} text=${text}><i class="cursor" /><//>` : html`<p><i class="cursor" /></p>`}
-        <p class="meta">${me && html`<button type="button" class="stop" onClick=${stop}><${Icon} name="stop" />${t("room.stop")}</button>`}
+        <p class="meta">${canStop && html`<button type="button" class="stop" onClick=${stop}><${Icon} name="stop" />${t("room.stop")}</button>`}
           <span>${stopped || t("room.writing", { time: Math.max(0, (now - new Date(run.began_at)) / 1000).toFixed(1) })}</span></p>
       </div>
     </article>`;

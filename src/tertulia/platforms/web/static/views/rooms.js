@@ -2,7 +2,7 @@
 import { ask, html, money, session, t, to, useApi, useSignal, useState, when } from "../core.js";
 import { Act, Card, Chip, Copy, Empty } from "../parts.js";
 
-const FIELDS = [["people", 1, 100, 1], ["days", 1, 365, 1], ["tokens", 1, 1e9, 1], ["money", 0.01, 1e6, 0.01]];
+const FIELDS = [["people", 1, 50, 1], ["days", 1, 366, 1], ["tokens", 1, 1e9, 1], ["money", 0.01, 1e6, 0.01]];
 const KIND = { open: "ok", ended: "", revoked: "bad" };
 
 export function RoomsCard() {

@@ -1,7 +1,7 @@
 // A run from its message to its reply: a time line, and each request as it was sent.
 import {
-  address, api, clock, day, duration, html, isToday, money, named, number, placeName, seconds, session, setQuery, share, short, t, textOf, to,
-  useApi, useSignal, when, ask,
+  address, api, clock, day, duration, html, isToday, money, named, number, placeName, said, seconds, session, setQuery, share, short, t, textOf, to,
+  useApi, useCrumbs, useSignal, when, ask,
 } from "../core.js";
 import {
   Act, Card, Checks, Chip, Copy, Empty, Heading, Json, LayerBar, Loaded, MediaView, Money, Tabs, layerName, messageLink, shown as valueOf, totalOf,
@@ -21,6 +21,7 @@ function RunView({ shown, reload }) {
   const { query } = useSignal(address);
   const { row, steps } = shown;
   const { run, message, spent } = row;
+  useCrumbs([[placeName(run.place), `/p/${row.place_key}`]]);
   const status = run.status || "open";
   const wanted = Number(query.step ?? steps.length) - 1;
   const at = Math.max(0, Math.min(steps.length - 1, Number.isFinite(wanted) ? wanted : 0));
@@ -35,8 +36,8 @@ function RunView({ shown, reload }) {
           ${step && html`<${Copies} run=${run} step=${step} />`}`} />
       <${Card} title=${t(status === "failed" ? "run.to_notice" : "run.from_to")} kind="line-card"
         side=${html`<${Tabs} name="form" initial="compact" current=${form} label=${t("run.form")} of=${FORMS.map((name) => [name, t(`run.${name}`)])} />
-          <span class="muted n">${spent.calls ? html`<${Money} spent=${spent} />${spent.without_cache > spent.money ? ` (${t("home.without_cache", { money: money(spent.without_cache) })})` : ""}` : t("run.no_tokens")}</span>`}>
-        ${shown.spans.length ? html`<${Timeline} spans=${shown.spans} form=${form} step=${step?.step} onStep=${(number) => setQuery({ step: steps.findIndex((one) => one.step === number) + 1 })} />`
+          <span class="muted n">${spent.input ? html`<${Money} spent=${spent} />${spent.without_cache > spent.money ? ` (${t("home.without_cache", { money: money(spent.without_cache) })})` : ""}` : t("run.no_tokens")}</span>`}>
+        ${shown.spans.length ? html`<${Timeline} shown=${shown} form=${form} step=${step?.step} onStep=${(number) => setQuery({ step: steps.findIndex((one) => one.step === number) + 1 })} />`
           : html`<${Empty}>${t("run.no_spans")}<//>`}
       <//>
       ${status === "failed" && html`
@@ -79,7 +80,7 @@ function Requests({ shown, step, at, query }) {
   const usage = usageOf(step);
   const names = step.layers.map((layer) => layer.name);
   const layers = layersOf(step, usage);
-  const chosen = layers.some((one) => one.name === query.layer) ? query.layer : layers[layers.length - 1]?.name;
+  const chosen = layers.some((one) => one.name === query.layer) ? query.layer : (layers.find(isFresh) || layers[0])?.name;
   return html`
     <section class="card request">
       <header>
@@ -99,12 +100,15 @@ function Requests({ shown, step, at, query }) {
       <div class="three">
         <${LayerList} layers=${layers} chosen=${chosen} step=${step} shown=${shown} />
         <div class="text-pane" id="text-pane" tabindex="0" role="region" aria-label=${t(`tab.${tab}`)}>
-          ${tab === "text" ? html`<${LayerText} layers=${layers} chosen=${chosen} step=${step} />` : html`<${Wire} shown=${shown} step=${step} tab=${tab} />`}
+          ${tab === "text" ? html`<${LayerText} key=${chosen} layers=${layers} chosen=${chosen} />` : html`<${Wire} shown=${shown} step=${step} tab=${tab} />`}
         </div>
         <${Beside} step=${step} shown=${shown} />
       </div>`}
     </section>`;
 }
+
+/** Whether something of a layer was paid in full. */
+const isFresh = (layer) => layer.tokens - layer.cached >= 1;
 
 /** The layers of a step with the service's tokens, and what of each it had in its cache. */
 function layersOf(step, usage) {
@@ -128,7 +132,7 @@ const LayerList = ({ layers, chosen, step, shown }) => html`
         <button type="button" class="plain" aria-current=${layer.name === chosen ? "true" : undefined} data-layer=${index + 1} onClick=${() => setQuery({ layer: layer.name, tab: "" })}>
           <i class="b-${layer.name}" /><span class="grow"><b>${layerName(layer.name)}</b><small class="cut">${noteOf(layer)}</small></span>
           <span class="n">${number(layer.tokens)}</span>
-          <span class="n ${layer.tokens - layer.cached >= 1 ? "fresh" : "muted"}">${layer.tokens - layer.cached >= 1 ? t("run.new", { tokens: layer.tokens - layer.cached }) : t("cached")}</span>
+          <span class="n ${isFresh(layer) ? "fresh" : "muted"}">${isFresh(layer) ? t("run.new", { tokens: layer.tokens - layer.cached }) : t("cached")}</span>
         </button>
       </li>`)}</ol>
     ${step.answer && html`
@@ -145,9 +149,12 @@ function noteOf(layer) {
   return [turns, instruction].filter(Boolean).join(" · ");
 }
 
+/** A layer as it is read, and what comes after it. */
 function LayerText({ layers, chosen }) {
-  const layer = layers.find((one) => one.name === chosen);
-  if (!layer) return null;
+  return layers.slice(layers.findIndex((one) => one.name === chosen)).map((layer) => html`<section key=${layer.name}><${OneLayer} layer=${layer} /></section>`);
+}
+
+function OneLayer({ layer }) {
   return html`
     <h3><i class="b-${layer.name}" />${layerName(layer.name)} <span class="muted">${noteOf(layer).slice(0, 60)}</span></h3>
     ${layer.tools?.map((tool) => html`<div key=${tool.name} class="tool-spec"><p><code>${tool.name}</code> ${tool.description}</p><${Json} text=${JSON.stringify(tool.parameters || {}, null, 2)} /></div>`)}
@@ -201,11 +208,11 @@ function Beside({ step, shown }) {
       ${checks.length ? html`<${Checks} checks=${checks} />` : html`<p class="muted">${found.error ? found.error.message : t("run.no_checks")}</p>`}
       <h3>${t("run.left_out")}</h3>
       ${step.left_out.length ? html`<ul class="left">${step.left_out.map((one, at) => html`
-        <li key=${at}><b>${number(one.count || 1)}</b> ${named("source", one.source)}${one.tokens ? html` <span class="muted">${t("run.tokens", { n: one.tokens })}</span>` : ""}: ${one.why}${one.text && html`<q class="cut" dir="auto">${one.text}</q>`}</li>`)}</ul>`
+        <li key=${at}><b>${number(one.count || 1)}</b> ${named("source", one.source)}${one.tokens ? html` <span class="muted">${t("run.tokens", { n: one.tokens })}</span>` : ""}: ${said(one.why)}${one.text && html`<q class="cut" dir="auto">${one.text}</q>`}</li>`)}</ul>`
         : html`<p class="muted">${t("run.nothing_left_out")}</p>`}
       <h3>${t("run.recalled")}</h3>
       ${recalled.length ? html`<ul class="left">${recalled.map((one, at) => html`
-        <li key=${at}><span class="muted">${named("evidence", one.thing.kind)}${one.thing.score !== undefined && one.thing.score !== null ? ` ${one.thing.score.toFixed(2)}` : ""} </span><span dir="auto">${one.text || t("recalled.gone")}</span>${one.thing.why && html`<span class="note"> ${one.thing.why}</span>`}</li>`)}</ul>`
+        <li key=${at}><span class="muted">${named("evidence", one.thing.kind)}${one.thing.score !== undefined && one.thing.score !== null ? ` ${one.thing.score.toFixed(2)}` : ""} </span><span dir="auto">${one.text || t("recalled.gone")}</span>${one.thing.why && html`<span class="note"> ${said(one.thing.why)}</span>`}</li>`)}</ul>`
         : html`<p class="muted">${t("run.nothing_recalled")}</p>`}
       <h3>${t("run.cost")}</h3>
       <${Cost} calls=${step.calls} />

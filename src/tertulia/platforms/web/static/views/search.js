@@ -1,5 +1,5 @@
 // Search: all messages, and places, people and runs to jump to.
-import { address, home, html, placeKind, placeName, t, to, useApi, useSignal, when } from "../core.js";
+import { address, home, html, placeKind, placeName, said, t, to, useApi, useSignal, when } from "../core.js";
 import { Card, Empty, Heading, messageLink } from "../parts.js";
 
 export function SearchPage() {
@@ -23,7 +23,7 @@ export function SearchPage() {
           <tr class="row" key=${`${hit.place_key} ${hit.message.id}`}><td class="n muted when">${hit.message.sent_at ? when(hit.message.sent_at) : ""}</td>
             <td class="cut where"><bdi>${placeName(hit.place)}</bdi></td>
             <td class="text cut main" dir="auto"><a class="whole" href=${messageLink(hit.place_key, hit.message)}><span class="muted">${hit.message.author.name}: </span>${hit.message.text}</a></td>
-            <td class="note cut">${hit.why}</td></tr>`)}</tbody></table>`
+            <td class="note cut">${said(hit.why)}</td></tr>`)}</tbody></table>`
           : html`<${Empty}>${wanted ? found.data ? t("search.nothing") : t("search.busy") : t("search.begin")}<//>`}
       <//>
     </div>`;

@@ -1,5 +1,5 @@
 // Strata: the requests of a place under each other, to scale. Pale is cached; a red line is where the start changed.
-import { address, clock, html, longDay, money, number, placeName, setQuery, share, t, to, useApi, useSignal, useState } from "../core.js";
+import { address, clock, html, longDay, money, number, placeName, said, setQuery, share, t, to, useApi, useSignal, useState } from "../core.js";
 import { Card, Empty, Heading, LayerBar, Legend, Loaded, partsOf, layerName, totalOf } from "../parts.js";
 import { diffArrays } from "../vendor/jsdiff/diff/array.js";
 
@@ -8,6 +8,8 @@ export function StrataPage({ place }) {
   const shown = useApi(`/places/${place}/strata${query.day ? `?day=${encodeURIComponent(query.day)}` : ""}`);
   return html`<${Loaded} of=${shown}>${(strata) => html`<${Strata} place=${place} shown=${strata} query=${query} />`}<//>`;
 }
+
+const LAYERS = ["tools", "static", "history", "dynamic", "buffered", "trigger", "run"]; // as the legend has them
 
 const idOf = (strip) => `${strip.run_id}.${strip.step}`;
 
@@ -22,7 +24,9 @@ function Strata({ place, shown, query }) {
   const widest = Math.max(...strips.map(lengthOf), 1);
   const order = new Map(strips.map((strip, at) => [idOf(strip), at]));
   const [a, b] = [query.a, query.b].filter((id) => order.has(id)).sort((x, y) => order.get(x) - order.get(y));
-  const layers = [...new Set(strips.flatMap((strip) => partsOf(strip.layers, strip.size).map((part) => part.name)))];
+  const layers = [...new Set(strips.flatMap((strip) => partsOf(strip.layers, strip.size).map((part) => part.name)))].sort((x, y) => LAYERS.indexOf(x) - LAYERS.indexOf(y));
+  const [all, showAll] = useState(false);
+  const shownStrips = a && b && !all ? around(strips, [order.get(a), order.get(b)]) : strips;
   const saved = spent.without_cache ? 1 - spent.money / spent.without_cache : 0;
   const most = Math.max(spent.money, spent.without_cache, 1e-9);
   const title = t(shown.day === new Date().toISOString().slice(0, 10) ? "strata.today" : "strata.on", { place: placeName(row.place), day: longDay(shown.day) });
@@ -46,12 +50,28 @@ function Strata({ place, shown, query }) {
           <div class="strata" role="table" aria-label=${title}>
             <div class="strip head" role="row"><span role="columnheader" class="pick"><span class="hidden">${t("strata.choose")}</span></span><span role="columnheader">${t("request")}</span><span role="columnheader">${t("strata.layers")}</span>
               <span role="columnheader" class="n">${t("strata.tokens")}</span><span role="columnheader" class="n">${t("places.cached")}</span><span role="columnheader" class="n">${t("cost")}</span></div>
-            ${strips.map((strip) => html`<${Strip} key=${idOf(strip)} strip=${strip} widest=${widest} chosen=${[query.a, query.b].includes(idOf(strip))} onChoose=${() => choose(query, idOf(strip))} />`)}
+            ${shownStrips.map((strip) => typeof strip === "number" ? html`<div key=${`and ${strip}`} class="folded" role="row"><span role="cell"><button type="button" class="plain" onClick=${() => showAll(true)}>${t("strata.folded", { n: strip })}</button></span></div>`
+              : html`<${Strip} key=${idOf(strip)} strip=${strip} widest=${widest} chosen=${[query.a, query.b].includes(idOf(strip))} onChoose=${() => choose(query, idOf(strip))} />`)}
           </div>
           ${strips.length === 1 && html`<${Empty}>${t("strata.one")}<//>`}` : html`<${Empty}>${t("strata.none")}<//>`}
       <//>
       ${a && b && html`<${Compared} key=${a + b} place=${place} a=${a} b=${b} />`}
     </div>`;
+}
+
+const NEAR = 2; // rows beside each of the two that are compared
+
+/** The rows around those that are compared; between them how many are folded. */
+function around(strips, chosen) {
+  const found = [];
+  let folded = 0;
+  strips.forEach((strip, at) => {
+    const isNear = chosen.some((one) => Math.abs(one - at) <= NEAR);
+    if (isNear && folded) found.push(folded);
+    folded = isNear ? 0 : folded + 1;
+    if (isNear) found.push(strip);
+  });
+  return folded ? [...found, folded] : found;
 }
 
 const lengthOf = (strip) => strip.spent.input || totalOf(strip.size);
@@ -72,11 +92,11 @@ function Strip({ strip, widest, chosen, onChoose }) {
       <span role="cell" class="lane">
         ${strip.status === "answered" ? html`<${LayerBar} layers=${strip.layers} size=${size} counted=${spent.input} cached=${pale} whole=${widest} />`
           : html`<i class="dashed" style=${{ width: `${(100 * lengthOf(strip)) / widest}%` }} />`}
-        ${isBreak && html`<span class="break ${isModel ? "warn" : "bad"}" style=${{ marginLeft: `${(100 * at * lengthOf(strip)) / widest}%` }}>${isModel ? size.cause : t("strata.broke", { layer: layerName(size.broken_by), cause: size.cause })}</span>`}
+        ${isBreak && html`<span class="break ${isModel ? "warn" : "bad"}" style=${{ marginLeft: `${(100 * at * lengthOf(strip)) / widest}%` }}>${isModel ? said(size.cause) : t("strata.broke", { layer: layerName(size.broken_by), cause: said(size.cause) })}</span>`}
       </span>
       ${strip.status === "answered" ? html`<span role="cell" class="n">${number(lengthOf(strip))}</span>
         <span role="cell" class="n ${isBreak && !isModel ? "bad strong" : "muted"}">${spent.input ? share(spent.cached, spent.input) : "?"}</span><span role="cell" class="n">${spent.unpriced ? "?" : money(spent.money, 5)}</span>`
-        : html`<span role="cell" class="n muted across">${t(`strata.${strip.status.replace(" ", "_")}`)}</span><span role="cell" /><span role="cell" />`}
+        : html`<span role="cell" class="n muted across" aria-colspan="3">${t(`strata.${strip.status.replace(" ", "_")}`)}</span>`}
     </div>`;
 }
 
@@ -105,7 +125,7 @@ function Difference({ shown }) {
             <span class="n ${one.before === one.after ? "muted" : broke && one.name === broken ? "bad strong" : ""}">${t(one.before === one.after ? "difference.same" : broke && one.name === broken ? "difference.broke" : "difference.changed")}</span>
           </button></li>`)}</ol>
         <div class="text-pane" tabindex="0" role="region" aria-label=${t("difference")}>${layer && html`<${Words} layer=${layer} />`}
-          ${broke && html`<p class="note">${t("difference.paid", { cause: shown.b.size.cause, tokens: shown.b.spent.input - shown.b.spent.cached, money: money(shown.b.spent.money, 5) })}</p>`}</div>
+          ${broke && html`<p class="note">${t("difference.paid", { cause: said(shown.b.size.cause), tokens: shown.b.spent.input - shown.b.spent.cached, money: money(shown.b.spent.money, 5) })}</p>`}</div>
       </div>
     </section>`;
 }
@@ -119,10 +139,32 @@ export const piecesOf = (before, after) => diffArrays(wordsOf(before.slice(0, MO
 function Words({ layer }) {
   if (layer.before === layer.after) return html`<p class="muted">${t("difference.equal")}</p>`;
   const { after } = layer;
-  const pieces = piecesOf(layer.before, after);
-  if (!pieces) return html`<p class="note">${t("difference.too_long")}</p><pre class="said">${after}</pre>`;
+  const found = piecesOf(layer.before, after);
+  const pieces = found && readable(found);
+  if (!found) return html`<p class="note">${t("difference.too_long")}</p><pre class="said">${after}</pre>`;
   return html`<pre class="said diff" dir="auto">${pieces.map((piece, at) => piece.added ? html`<ins key=${at}>${piece.value.join("")}</ins>`
     : piece.removed ? html`<del key=${at}>${piece.value.join("")}</del>` : html`<span key=${at}>${shortened(piece.value.join(""), at === 0, at === pieces.length - 1)}</span>`)}</pre>`;
+}
+
+/** Neighbouring changes as one: what was there, then what is there now, not word by word. */
+function readable(pieces) {
+  const groups = [];
+  for (const piece of pieces) {
+    const last = groups[groups.length - 1];
+    const isChange = piece.added || piece.removed;
+    if (isChange && Array.isArray(last)) last.push(piece);
+    else if (isChange) groups.push([piece]);
+    else if (Array.isArray(last) && !/[\p{L}\p{N}\n]/u.test(piece.value.join(""))) last.push(piece);
+    else groups.push(piece);
+  }
+  return groups.flatMap((group) => {
+    if (!Array.isArray(group)) return [group];
+    const tail = group.findLastIndex((one) => one.added || one.removed) + 1;
+    const [changes, rest] = [group.slice(0, tail), group.slice(tail)];
+    if (!changes.some((one) => one.added) || !changes.some((one) => one.removed)) return group;
+    const side = (other) => changes.filter((one) => !one[other]).flatMap((one) => one.value);
+    return [{ removed: true, value: side("added") }, { added: true, value: side("removed") }, ...rest];
+  });
 }
 
 /** Words with what stands between them: all of it is compared. */

@@ -1,5 +1,6 @@
 // The time line of a run: from the message to its reply, to scale, with idle time folded.
-import { duration, exact, html, ms, t } from "../core.js";
+import { duration, exact, html, ms, share, t } from "../core.js";
+import { argumentsOf } from "../parts.js";
 
 const IDLE = 2000; // milliseconds in which nobody did anything; more of them is folded
 const FOLDED = 0.07; // of the width, for a stripe
@@ -61,8 +62,8 @@ const attempt = (words) => { const found = /try (\d+)/.exec(words); return found
 
 const lasted = (span) => (span.ended_at ? (ms(span.ended_at) - ms(span.begun_at)) / 1000 : null);
 
-export function Timeline({ spans, form, step, onStep }) {
-  if (!spans.length) return null;
+export function Timeline({ shown, form, step, onStep }) {
+  const spans = shown.spans.map((span) => ({ ...span, note: noteOf(span, shown) }));
   if (form === "events") return html`<${Events} spans=${spans} />`;
   const scale = scaleOf(spans, { fold: form === "compact" });
   const marks = ticks(scale);
@@ -94,11 +95,30 @@ function Bar({ span, scale, marks, chosen, onStep, form }) {
         ${scale.folded.map((piece) => html`<i key=${piece.from} class="fold" style=${{ left: `${100 * piece.left}%`, width: `${100 * piece.width}%` }} />`)}
       </span>
       <span class="took n">${took === null ? t("span.open") : duration(took)}</span>
-      <span class="own">${form === "timeline" && html`<span class="muted">${exact(span.begun_at)} </span>`}${noteOf(span)}</span>
+      <span class="own">${form === "timeline" && html`<span class="muted">${exact(span.begun_at)} </span>`}<span title=${span.note}>${span.note}</span></span>
     </li>`;
 }
 
-const noteOf = (span) => (span.kind === "wait" && /waited/.test(span.note) ? t("span.waited") : span.note);
+/** What a bar says of itself, in the language of the page where its words are ours. */
+function noteOf(span, { taken, recalled, replies, steps }) {
+  const at = ms(span.begun_at);
+  switch (span.kind) {
+    case "wait": return taken.length > 1 ? t("span.messages", { n: taken.length }) : t("span.waited");
+    case "gather": return gathered(recalled, steps[0]?.left_out || []);
+    case "tool": return argumentsOf(steps.flatMap((one) => one.tool_runs).find((one) => one.step === span.step && ms(one.began_at) === at && one.call.name === span.label)?.call || {}) || span.note;
+    case "send": { const attempt = replies.flatMap((one) => one.attempts).find((one) => ms(one.begun_at) === at); return attempt?.outcome && !attempt.why ? t(`send.${attempt.outcome}`) : span.note; }
+    case "request": { const used = steps.flatMap((one) => one.calls).find(({ call }) => ms(call.begun_at) === at)?.call.usage; return used?.input && !span.failed ? t("span.used", { input: used.input, share: share(used.cached || 0, used.input), output: (used.output || 0) + (used.thought || 0) }) : span.note; }
+    default: return span.note;
+  }
+}
+
+/** What the sources gave, and how much they left out. */
+function gathered(recalled, left) {
+  const count = (kind) => recalled.filter(({ thing }) => thing.kind === kind).length;
+  const found = ["fact", "message", "episode"].filter(count).map((kind) => t(`gathered.${kind}`, { n: count(kind) })).join(", ");
+  const out = left.reduce((sum, one) => sum + (one.count ?? 1), 0);
+  return [found || t("gathered.nothing"), out && t("gathered.left", { n: out })].filter(Boolean).join("; ");
+}
 
 const Events = ({ spans }) => {
   const events = spans.flatMap((span) => [
