@@ -209,6 +209,7 @@ class Connection(Database, Protocol):
 
     def flush(self) -> None:
         """Wait until all that was sent has run; raise its error."""
+        ...
 
     def savepoint(self) -> int:
         """Set a savepoint; return what `end_savepoint` must be told."""

@@ -44,6 +44,9 @@ class SqliteDatabase(sqlite3.Connection, Connection):
     def send(self, statement: str, /, **values: Any) -> None:
         self.execute(*_translate_statement(statement, values))
 
+    def flush(self) -> None:
+        """Do nothing: what was sent has run."""
+
     def many(self, statement: str, rows: Iterable[Mapping[str, Any]]) -> None:
         if rows:
             self.executemany(statement, rows)
