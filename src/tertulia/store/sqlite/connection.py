@@ -197,6 +197,7 @@ def connect(path: str, *, durable: bool = True) -> Database:
         "secure_delete = ON",
         f"synchronous = {safety}",
         f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
+        "cache_size = -8192",  # kB: ids in no order touch pages everywhere
         _TEMPORARY_IN_MEMORY,
     )
     database = _connect(path, *pragmas)
