@@ -301,6 +301,7 @@ async def test_changes_of_persona_and_limits_are_taken_over_and_others_wait(
             head + "[limits]\nmessages = 'x'",
             "",  # about to be written
             'profile = "tail"\n' + head + "[limits]\nmessages = 4",
+            'profile = "tail"\n' + head + "[limits]\nmessages = 4\n[web]",
         ):
             await looked.acquire()
             steps.put_nowait(text)
@@ -316,6 +317,7 @@ async def test_changes_of_persona_and_limits_are_taken_over_and_others_wait(
         "taken over: limits",
         "taken over at the next start: profile",
         "/tertulia.toml is right again",
+        "taken over at the next start: web",
     ]
 
 

@@ -250,3 +250,9 @@ async def test_a_model_is_known_by_its_name() -> None:
 async def test_what_is_no_model_is_refused() -> None:
     with pytest.raises(InvalidValue, match=r"a chat is with a model or its name, .*, not 3"):
         Chat(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["context", "settings"])
+def test_a_chat_is_not_made_with_a_wrong_argument(name: str) -> None:
+    with pytest.raises(InvalidValue, match=r"a chat takes a .*, not 'wrong'"):
+        Chat(Scripted(), **{name: "wrong"})  # type: ignore[arg-type]

@@ -129,10 +129,9 @@ async def traces_of(engine: Engine, file: ConfigFile) -> AsyncIterator[None]:
     if file.traces is None:
         yield
         return
-    try:
-        from tertulia.traces.tracing import open_tracer, trace_runs
-    except ModuleNotFoundError as error:
-        raise NotInstalled("traces need OpenTelemetry: pip install 'tertulia[traces]'") from error
+    require_tracing()
+    from tertulia.traces.tracing import open_tracer, trace_runs
+
     async with open_tracer(file.traces.endpoint) as tracer:
         tracing = asyncio.create_task(trace_runs(engine, tracer, content=file.traces.content))
         try:
@@ -141,6 +140,14 @@ async def traces_of(engine: Engine, file: ConfigFile) -> AsyncIterator[None]:
         finally:
             tracing.cancel()
             await asyncio.wait([tracing])
+
+
+def require_tracing() -> None:
+    """Raise `NotInstalled` where the packages that trace are missing."""
+    try:
+        import tertulia.traces.tracing  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise NotInstalled("traces need OpenTelemetry: pip install 'tertulia[traces]'") from error
 
 
 @asynccontextmanager
@@ -437,7 +444,7 @@ async def reload_on_change(
         seen = now
         try:
             changed = load_config(file.path, environment) if file.path else file
-            _apply(engine, file.config, changed.config)
+            _apply(engine, file, changed)
         except Exception as error:  # noqa: BLE001 (modules that it names may raise anything)
             log.error("the change of %s is not taken over: %s", file.path, error)
             is_faulty = True
@@ -448,17 +455,21 @@ async def reload_on_change(
         file, seen = changed, _stamps(changed)
 
 
-def _apply(engine: Engine, before: Config, after: Config) -> None:
-    fields = [name for name in Config.__struct_fields__ if getattr(before, name) != getattr(after, name)]
+def _apply(engine: Engine, before: ConfigFile, after: ConfigFile) -> None:
+    fields = [name for name in Config.__struct_fields__ if _value(before, name) != _value(after, name)]
     if "limits" in fields:
-        engine.limits = after.limits  # first: they may be refused
+        engine.limits = after.config.limits  # first: they may be refused
     if "persona" in fields:
-        engine.persona = persona_of(after)
+        engine.persona = persona_of(after.config)
     taken = [name for name in fields if name in RELOADED]
     if taken:
         log.info("taken over: %s", ", ".join(taken))
     if left := [name for name in fields if name not in RELOADED]:
         log.warning("taken over at the next start: %s", ", ".join(left))
+
+
+def _value(file: ConfigFile, name: str) -> Any:
+    return getattr(file if name in ("web", "traces") else file.config, name)  # an empty table counts
 
 
 def _stamps(file: ConfigFile) -> list[tuple[int, int] | None]:

@@ -22,11 +22,22 @@ from tertulia.app import (
     open_platform,
     open_transcriber,
     persona_of,
+    require_tracing,
     secrets_of,
     tools_of,
     why_uncached,
 )
-from tertulia.config import IN_MEMORY, NO_MODEL, RENAMED, Config, ConfigFile, load_config, local_zone
+from tertulia.config import (
+    IN_MEMORY,
+    NO_MODEL,
+    RENAMED,
+    Config,
+    ConfigFile,
+    TracesConfig,
+    WebConfig,
+    load_config,
+    local_zone,
+)
 from tertulia.config_reader import PREFIX, keys_of
 from tertulia.engine.background import RealClock
 from tertulia.engine.identity import require_account
@@ -36,6 +47,7 @@ from tertulia.errors import StoreBusy, StoreRefused, TertuliaError
 from tertulia.media.decoding import missing_decoders
 from tertulia.models import provider_of
 from tertulia.models.base import Model, media_taken
+from tertulia.platforms.web.page_server import checked_address
 from tertulia.profiles import profile_of
 from tertulia.redaction import redact_keys
 from tertulia.store import Store
@@ -96,6 +108,10 @@ async def check_bot(path: Path, environment: Mapping[str, str] = os.environ) -> 
     for name in file.platforms:
         found = await _finding(f"platform {name}", _platform(name, file))
         yield replace(found, line=hide_secrets(found.line, secrets_of(file.platforms[name])))
+    if file.web is not None:
+        yield await _finding("page", _page(file.web, file))
+    if file.traces is not None:
+        yield await _finding("traces", _traces(file.traces))
     if not file.platforms and file.web is None:
         yield Finding(
             what="platforms",
@@ -236,6 +252,16 @@ async def _transcriber(file: ConfigFile, environment: Mapping[str, str]) -> str:
         if transcriber := await open_transcriber(file, opened, environment):
             await transcriber.check_model()
         return f"{file.config.media.transcribe} is there"
+
+
+async def _page(config: WebConfig, file: ConfigFile) -> str:
+    with file.naming("web"):
+        return checked_address(config, file.folder).url
+
+
+async def _traces(config: TracesConfig) -> str:
+    require_tracing()
+    return f"spans go to {config.endpoint or 'the endpoint of OTEL_EXPORTER_OTLP_ENDPOINT'}"
 
 
 async def _platform(name: str, file: ConfigFile) -> str:

@@ -36,6 +36,7 @@ from tertulia.run.stored_chat import StoredChat, UnstoredChat, give_up, replay
 from tertulia.toolbox.run_context import RunContext
 from tertulia.toolbox.toolbox import Function, Tool, Toolbox
 from tertulia.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, cut_turn, user
+from tertulia.type_checks import require_options
 
 T = TypeVar("T")
 
@@ -95,6 +96,7 @@ class Chat:
             raise InvalidValue(f"a chat is with a model or its name, such as Chat('gemini-3.8-flash'), not {model!r}")
         if base_url and not isinstance(model, str):
             raise InvalidValue("base_url goes with the name of a model; a model has its own: Gemini(name, base_url=…)")
+        require_options("a chat", (context, ContextOptions), (settings, Settings))
         self.model: Model = model_named(model, base_url=base_url) if isinstance(model, str) else model
         self.usage = Usage()  # of all calls of the model so far, as the service counts them
         self.system = system

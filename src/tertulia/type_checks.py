@@ -12,6 +12,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Struct, ValidationError, convert, to_builtins
 
+from tertulia.errors import InvalidValue
+
 
 def type_fault(value: object, kind: Any) -> str | None:
     """Return what is wrong with the types of *value*, which should be a *kind*; None if nothing is.
@@ -27,10 +29,20 @@ def type_fault(value: object, kind: Any) -> str | None:
     return None
 
 
+def require_options(what: str, *options: tuple[object, type]) -> None:
+    """Raise `InvalidValue` where an option of *what* is not of its type, and is given."""
+    for given, kind in options:
+        if not isinstance(given, kind | None):
+            raise InvalidValue(f"{what} takes a {kind.__name__}, not {given!r}")
+
+
 def argument_fault(function: Callable[..., Any], args: Collection[Any], named: Mapping[str, Any]) -> str | None:
-    """Return which argument of a call has a wrong type; None if none has, or the call does not fit the parameters."""
+    """Return how a call does not fit the parameters, or which argument has a wrong type; None if nothing is wrong."""
     try:
         bound = inspect.signature(function).bind(*args, **named).arguments
+    except TypeError as error:
+        return f"{function.__name__}: {error}"
+    try:
         kinds = get_type_hints(function)
     except (TypeError, NameError):
         return None

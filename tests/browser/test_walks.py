@@ -75,6 +75,23 @@ async def test_a_prefix_that_was_broken_on_purpose_is_named_where_it_broke_and_i
         await expect(difference.locator("del")).to_have_count(0)
 
 
+async def test_what_is_chosen_in_a_view_is_in_its_address(kitchen: Shown) -> None:
+    async with visit(kitchen, f"/p/{PLACE}/strata") as visited:
+        page = visited.page
+        for at in (0, 1):
+            await page.locator(".strip:not(.head)").nth(at).get_by_role("checkbox").check()
+        await page.locator("#difference").get_by_role("button", name="recent messages").click()
+        await page.reload()
+        chosen = page.locator("#difference [aria-current]")
+        await expect(chosen).to_contain_text("recent messages")
+
+        await visited.open("/outbox")
+        await page.get_by_label("Search in this table").fill("перенесла")
+        await page.reload()
+        await expect(page.get_by_label("Search in this table")).to_have_value("перенесла")
+        await expect(page.locator("article.decide")).to_have_count(1)
+
+
 async def cells(strip: Locator) -> list[str]:
     """How much of a request the service had in its cache, as the row says."""
     return [text for text in await strip.get_by_role("cell").all_text_contents() if text.endswith(" %")]

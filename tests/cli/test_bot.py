@@ -107,8 +107,16 @@ def test_init_writes_a_file_that_can_be_checked(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     made = tertulia("init", "mybot", GEMINI_API_KEY="any", TZ="Europe/Kyiv")
     again = tertulia("init", "mybot")
+    nowhere = tertulia("init", "mybot/persona.md/other")
 
     assert (made.returncode, made.stdout.splitlines()[0]) == (0, "wrote mybot/tertulia.toml and mybot/persona.md")
+    assert (
+        made.stdout.splitlines()[-1] == "Say who the bot is in persona.md, then: cd mybot, tertulia check, tertulia run"
+    )
+    assert (nowhere.returncode, nowhere.stderr) == (
+        2,
+        "tertulia: mybot/persona.md/other could not be written: Not a directory\n",
+    )
     assert (again.returncode, again.stderr) == (2, "tertulia: mybot/tertulia.toml exists already; it is not replaced\n")
     config = load_config(tmp_path / "mybot" / "tertulia.toml", {}).config
     assert (config.model, config.zone) == ("gemini-3.8-flash", "Europe/Kyiv")
@@ -146,6 +154,45 @@ async def test_check_says_what_works_and_what_does_not(tmp_path: Path, monkeypat
     assert found[5]["line"] == "tertulia.db will be made"
     assert re.fullmatch(r"gemini-3.8-flash answers \(\d+ tokens\)", found[7]["line"])
     assert found[8]["line"].startswith("no key for gpt-5.6")
+
+
+@pytest.mark.parametrize(
+    ("missing", "found"),
+    [
+        (
+            [],
+            [("page", True, "http://127.0.0.1:8765"), ("traces", True, "spans go to http://127.0.0.1:4318/v1/traces")],
+        ),
+        (
+            ["tertulia.platforms.web.page", "tertulia.traces.tracing"],
+            [
+                ("page", False, "the page needs a web server: pip install 'tertulia[web]'"),
+                ("traces", False, "traces need OpenTelemetry: pip install 'tertulia[traces]'"),
+            ],
+        ),
+    ],
+)
+async def test_check_looks_at_the_page_and_the_traces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: list[str], found: list[tuple[str, bool, str]]
+) -> None:
+    for name in missing:
+        monkeypatch.setitem(sys.modules, name, None)
+    (tmp_path / "tertulia.toml").write_text(
+        'model = "smollm2"\n[web]\n[traces]\nendpoint = "http://127.0.0.1:4318/v1/traces"'
+    )
+
+    findings = [one async for one in check_bot(tmp_path / "tertulia.toml", {})]
+
+    assert [(one.what, one.ok, one.line) for one in findings[-2:]] == found
+
+
+async def test_check_says_that_the_page_is_not_safe(tmp_path: Path) -> None:
+    (tmp_path / "tertulia.toml").write_text('model = "smollm2"\n[web]\nhost = "0.0.0.0"')
+
+    *_, page = [one async for one in check_bot(tmp_path / "tertulia.toml", {})]
+
+    assert (page.what, page.ok) == ("page", False)
+    assert "web: host 0.0.0.0 can be reached by others: give certificate and key" in page.line
 
 
 async def test_check_asks_who_describes_and_transcribes_media(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,7 +197,7 @@ def test_what_is_no_store_is_one_line_and_left_alone(here: Here, tmp_path: Path,
 
     assert said["folder"] == "it is a folder"
     assert said["loop"] == "Too many levels of symbolic links"
-    assert said["nothing"] == "it does not exist; --db names another"
+    assert said["nothing"] == "it does not exist; `tertulia run` makes one, --db names another"
     assert said["empty"] == "it is empty; --db names another"
     assert said["pipe"] == "it is not a file"
     assert said["text"].startswith("the file is damaged, or no store at all")
@@ -240,7 +240,10 @@ def test_the_store_lies_in_the_users_data_folder_unless_said_otherwise(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("TERTULIA_DB", "")
     default = default_db()
-    assert tertulia("tasks").stderr == f"tertulia: the store {default}: it does not exist; --db names another\n"
+    assert (
+        tertulia("tasks").stderr
+        == f"tertulia: the store {default}: it does not exist; `tertulia run` makes one, --db names another\n"
+    )
     assert Path(default).parts[-2:] == ("tertulia", "tertulia.db")
 
     monkeypatch.setenv("TERTULIA_DB", str(db))
@@ -315,7 +318,7 @@ def test_a_bot_must_be_stopped_before_somebody_is_forgotten(db: Path) -> None:
     with held(db) as bot:
         said = refusal("db", "forget", ALICE.id, "--yes", "--db", str(db))
 
-    assert said == f"the store {db}: another process has it open (process {bot}); stop the bot first"
+    assert said == f"the store {db}: another process has it open (process {bot}); stop it first"
 
 
 def test_nobody_is_forgotten_where_nobody_can_confirm_it(db: Path) -> None:
@@ -439,7 +442,7 @@ def test_pruning_goes_by_the_config(here: Here, tmp_path: Path) -> None:
 
 def test_nothing_is_pruned_beside_a_running_bot(db: Path) -> None:
     with held(db):
-        assert refusal("db", "prune", "--db", str(db)).endswith("stop the bot first")
+        assert refusal("db", "prune", "--db", str(db)).endswith("stop it first")
 
 
 def test_what_is_known_of_a_person_is_one_object_also_beside_a_running_bot(db: Path, tmp_path: Path) -> None:

@@ -223,4 +223,4 @@ def test_no_store_is_said_in_one_line(here: Here, tmp_path: Path) -> None:
     status, out, err = here("memory", "list", "--db", str(tmp_path / "none.db"))
 
     assert (status, out) == (2, "")
-    assert err.endswith("it does not exist; --db names another\n")
+    assert err.endswith("it does not exist; `tertulia run` makes one, --db names another\n")

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from cli.command import Here, tertulia_process
 from cli.stores import a_store, held
 from engine.engines import BOB, GROUP, engine_with, said, talked
-from people import NOON
+from people import GRYAG, NOON
+from store.builders import an_outgoing
 from tertulia import Store
 from tertulia.engine.limits import Limits
 from tertulia.messages import Quote
@@ -106,6 +107,14 @@ def test_what_is_not_there_is_refused_in_one_line(here: Here, db: str, given: tu
     assert here("why", *given, "--db", db) == (2, "", f"tertulia: {why.replace('sent-1', own)}\n")
 
 
+def test_a_place_without_a_title_is_offered_by_its_id(here: Here, tmp_path: Path) -> None:
+    db = str(a_store(tmp_path / "s.db", messages=[said("a", 1, place=replace(GROUP, title=""))]))
+
+    assert here("why", "Bob", "--db", db)[2] == (
+        "tertulia: nothing is stored of a place Bob; there are: recorded:-100\n"
+    )
+
+
 def test_a_place_may_be_named_as_the_log_names_it(here: Here, db: str) -> None:
     assert here("why", "recorded/-100", "--db", db) == here("why", "Friends", "--db", db)
 
@@ -143,6 +152,16 @@ def test_a_transcript_has_what_people_and_the_bot_said(here: Here, db: str) -> N
     assert [one["id"] for one in json.loads(here("transcript", "Friends", "--json", "--last", "2", "--db", db)[1])][
         1
     ] == "4"
+
+
+def test_a_transcript_says_which_answers_were_perhaps_not_received(here: Here, tmp_path: Path) -> None:
+    doubtful = an_outgoing("Noon.\nPerhaps.", id="d1", status="doubtful", author=GRYAG, sent_at=NOON)
+    db = str(a_store(tmp_path / "s.db", replies=[doubtful]))
+
+    assert here("transcript", "Friends", "--db", db)[1].splitlines() == [
+        "2025-01-15 12:00  gryag: Noon.",
+        "    Perhaps. (perhaps not received)",
+    ]
 
 
 def test_there_may_be_nothing(here: Here, tmp_path: Path) -> None:

@@ -21,6 +21,11 @@ def test_a_room_is_opened_listed_and_revoked(tmp_path: Path) -> None:
     opened = tertulia("room", "new", "Dinner  plans", "--people", "4", "--days", "2", "--db", store)
     found = re.fullmatch(r"http://127\.0\.0\.1:8765/r/([0-9a-f]{10})#([\w-]{22})\n", opened.stdout)
     assert found, opened
+    assert (
+        opened.stderr
+        == "tertulia: rooms are entered by the page that the bot serves itself: [web] in its tertulia.toml, "
+        "and `tertulia run`\n"
+    )
     room, key = found.groups()
     listed = tertulia("room", "list", "--db", store)
     (as_json,) = json.loads(tertulia("room", "list", "--json", "--db", store).stdout)

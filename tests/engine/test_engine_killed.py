@@ -97,7 +97,9 @@ async def test_a_second_engine_on_one_file_is_refused_in_one_line_and_harms_noth
         await living
         result = await told(one, 0.0)
 
-    assert re.fullmatch(rf"error: the store {other.path}: another process has it open \(process \d+\)\n", refusal)
+    assert re.fullmatch(
+        rf"error: the store {other.path}: another process has it open \(process \d+\); stop it first\n", refusal
+    )
     assert result.faults == ()
     assert result.messages + result.asides == MESSAGES
 

@@ -314,7 +314,9 @@ async def test_what_somebody_decides_to_send_again_is_found(store: Store) -> Non
     assert platform.texts == ["again"]
 
 
-async def test_what_somebody_has_dropped_meanwhile_is_not_sent_and_holds_nothing_up(store: Store) -> None:
+async def test_what_somebody_has_dropped_meanwhile_is_not_sent_and_holds_nothing_up(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
     replies = [item("o1"), item("o2")]
     await kept(store, *replies)
     await store.outbox.decide("o1", "dropped", why="not needed")
@@ -326,6 +328,7 @@ async def test_what_somebody_has_dropped_meanwhile_is_not_sent_and_holds_nothing
 
     assert platform.texts == ["o2"]
     assert [one.status for one in await store.outbox.listed()] == ["dropped", "sent"]
+    assert not caplog.records  # that is no error: /stop drops all parts of an answer that wait
 
 
 async def test_what_is_refused_for_good_is_dropped_and_holds_nothing_up(store: Store) -> None:

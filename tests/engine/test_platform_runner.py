@@ -1,6 +1,7 @@
 """What a platform tells the engine is stored, and acted on."""
 
 import asyncio
+import errno
 import logging
 import os
 import re
@@ -176,6 +177,21 @@ async def test_a_platform_that_makes_a_wrong_message_is_restarted_and_its_line_i
     line = (
         r"recorded failed and is restarted in 1 s: \S+/engines\.py:\d+: InvalidValue: .*place must be of type Place, .*"
     )
+    assert re.fullmatch(line, caplog.messages[-1])
+
+
+async def test_a_platform_whose_port_is_in_use_is_one_line_with_its_place(caplog: pytest.LogCaptureFixture) -> None:
+    class Taken(RecordedPlatform):
+        ran = False
+
+        async def run(self, inbox: Inbox) -> None:
+            if not self.ran:
+                self.ran = True
+                raise OSError(errno.EADDRINUSE, "address already in use")
+
+    await run_platforms({Taken(): Any}, until=asyncio.Event(), sleep=no_pause)  # type: ignore[dict-item]
+
+    line = r"recorded failed and is restarted in 1 s: \S+\.py:\d+: OSError: \[Errno \d+\] address already in use"
     assert re.fullmatch(line, caplog.messages[-1])
 
 

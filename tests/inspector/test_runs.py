@@ -14,6 +14,7 @@ from tertulia.context.values import RecalledThing
 from tertulia.errors import InvalidValue
 from tertulia.inspector import runs
 from tertulia.inspector.shown import MASK
+from tertulia.inspector.words import must_act
 from tertulia.messages import Place
 from tertulia.parts import Opaque, Text, Thought, ToolCall
 from tertulia.store import Store
@@ -98,6 +99,15 @@ async def test_neither_signatures_nor_the_mark_of_a_place_are_shown(store: Store
     assert step.answer
     assert step.answer.parts == expected
     assert asked.steps[0].layers[0].instruction == f"mark: {mark}"
+
+
+async def test_who_must_act_about_a_failure_is_known_by_its_error() -> None:
+    async with an_evening() as store:
+        failed, done, _ = [await runs.run(store, row.run.id) for row in await runs.runs(store)]
+
+    assert (failed.must_act, done.must_act) == ("nobody", None)
+    named = ("Overloaded", "RunTimedOut", "KeyRefused", "SpendCapReached", "ContextTooLong", "ZeroDivisionError", "")
+    assert [must_act(one) for one in named] == ["nobody"] * 2 + ["operator"] * 2 + ["program"] * 2 + [None]
 
 
 async def test_what_was_recalled_is_shown_with_its_text(store: Store) -> None:

@@ -88,6 +88,13 @@ async def test_what_is_wrong_is_said(store: Store) -> None:
     assert str(caught.value) == "read: place cannot be a str, it is of type Place"
 
 
+async def test_a_call_that_does_not_fit_the_parameters_is_the_callers_mistake_too(store: Store) -> None:
+    with pytest.raises(InvalidValue, match=r"forget: too many positional arguments"):
+        await store.forget("telegram", "7")  # type: ignore[call-arg]
+    with pytest.raises(InvalidValue, match=r"block: missing a required .*argument: 'author_id'"):
+        await store.place_settings.block(platform="telegram", person="7", at=NOON)  # type: ignore[call-arg]
+
+
 async def test_a_mistake_is_not_published_as_damage(store: Store) -> None:
     told: list[TertuliaError] = []
     store.events.subscribe(lambda _: None, told.append)

@@ -34,17 +34,21 @@ def init(
         raise InvalidValue(f"{folder / FILE} exists already; it is not replaced")
     template = files("tertulia.cli").joinpath("template.toml").read_text(encoding="utf-8")
     (model, pasted), zone = _suggest_model(), local_zone(os.environ)
-    folder.mkdir(parents=True, exist_ok=True)
     text = _for_model(model, template).replace("{model}", model).replace("{zone}", zone)
-    (folder / FILE).write_text(text, encoding="utf-8")
-    if not (folder / PERSONA).exists():
-        (folder / PERSONA).write_text(PERSONA_TEXT, encoding="utf-8")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / FILE).write_text(text, encoding="utf-8")
+        if not (folder / PERSONA).exists():
+            (folder / PERSONA).write_text(PERSONA_TEXT, encoding="utf-8")
+    except OSError as error:
+        raise InvalidValue(f"{error.filename or folder} could not be written: {error.strerror}") from error
     print(f"wrote {folder / FILE} and {folder / PERSONA}")
     if pasted:
         print(f"The key that you pasted is for tertulia chat alone: set {pasted} for the bot")
     if not os.environ.get("TERTULIA_TELEGRAM_TOKEN"):
         print("Set TERTULIA_TELEGRAM_TOKEN, or name a platform in tertulia.toml.")
-    print("Say who the bot is in persona.md, then: tertulia check, tertulia run")
+    entered = "" if folder == Path() else f"cd {folder}, "
+    print(f"Say who the bot is in persona.md, then: {entered}tertulia check, tertulia run")
 
 
 def _suggest_model() -> tuple[str, str]:

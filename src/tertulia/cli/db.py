@@ -1,8 +1,8 @@
 """`tertulia db`: maintenance of the store."""
 
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, cast
 
@@ -10,7 +10,7 @@ import typer
 
 from tertulia.cli.options import DB, Platform, choose_platform, existing_store, open_beside, refuse_existing
 from tertulia.cli.output import ProgressBar, count_of, one_line, print_json, print_line, to_json
-from tertulia.errors import InvalidValue, StoreBroken, StoreBusy
+from tertulia.errors import InvalidValue, StoreBroken
 from tertulia.files import create_atomically, temporary_path
 from tertulia.store_url import is_url, masked
 
@@ -281,7 +281,9 @@ async def _find_author(store: "Store", author: str, platform: str | None) -> tup
 
 
 async def _names_of(path: str, author: str, platform: str | None) -> tuple[str, str]:
-    async with _open_alone(path) as store:
+    from tertulia.store import Store
+
+    async with Store.open(path) as store:
         return await _find_author(store, author, platform)
 
 
@@ -297,8 +299,9 @@ async def _forget(path: str, author: str, platform: str) -> "tuple[Forgotten, in
 
     from tertulia.platforms.terminal.saved_files import remove_saved
     from tertulia.platforms.terminal.setup import PLACE
+    from tertulia.store import Store
 
-    async with _open_alone(path) as store:
+    async with Store.open(path) as store:
         report = await store.forget(platform=platform, author_id=author)
         await store.vacuum()
         elsewhere = len(await store.media.unwanted_handles())
@@ -315,12 +318,13 @@ async def _prune(path: str, prompts: int | None, updates: int | None) -> int:
 
     from tertulia.config import Config, find_config, load_config
     from tertulia.engine.retention import Retention
+    from tertulia.store import Store
 
     config = find_config()
     given = load_config(config).config if config else Config()
     days = {"keep_prompts": prompts, "keep_updates": updates}
     kept = {name: timedelta(days=number) for name, number in days.items() if number is not None}
-    async with _open_alone(path) as store:
+    async with Store.open(path) as store:
         stored = (store.prompts, store.updates, store.media)
         retention = Retention(
             *stored, replace(given.behavior, **kept), options=given.media, now=lambda: datetime.now(UTC), pause=0
@@ -328,19 +332,6 @@ async def _prune(path: str, prompts: int | None, updates: int | None) -> int:
         removed = await retention.remove_old()
         await store.vacuum()
     return removed
-
-
-@asynccontextmanager
-async def _open_alone(path: str) -> "AsyncIterator[Store]":
-    """Open a store that no other process has open."""
-    from tertulia.store import Store
-
-    try:
-        store = await Store.open(path)
-    except StoreBusy as error:
-        raise StoreBusy(f"{error}; stop the bot first") from error
-    async with store:
-        yield store
 
 
 def _confirm(question: str) -> None:

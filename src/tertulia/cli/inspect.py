@@ -259,6 +259,8 @@ def _print_decisions(page: "DecisionPage") -> None:
 
 
 def _print_run(shown: "RunShown") -> None:
+    from tertulia.inspector.words import MUST_ACT
+
     row, run = shown.row, shown.row.run
     status = {"open": "under way", "done": "done", "failed": f"failed: {one_line(run.why)}"}[run.status]
     print_line(_said(row.message, None) if row.message else f"message {one_line(run.target)}", bold=True)
@@ -272,6 +274,8 @@ def _print_run(shown: "RunShown") -> None:
             (span.label, bar, _took(span), one_line(span.note)) for span, bar in zip(shown.spans, bars, strict=True)
         ]
         print_table(SPANS_HEAD, rows, red=[span.failed for span in shown.spans])
+    if shown.must_act:
+        print_line(MUST_ACT[shown.must_act])
     if shown.why_no_steps:
         print_line(shown.why_no_steps)
     for step in shown.steps:

@@ -66,24 +66,25 @@ def default_db() -> str:
     return str(user_data_path("tertulia") / "tertulia.db")
 
 
-def existing_store(db: str | None) -> str:
-    """Return the path of a store that exists, or its URL; refuse one that does not."""
+def existing_store(db: str | None, *, option: str = "--db") -> str:
+    """Return the path of a store that exists, or its URL; refuse one that does not, where *option* names another."""
     path = db or default_db()
     if path == ":memory:":
-        raise InvalidValue(":memory: has no file to open; name one with --db")
+        raise InvalidValue(f":memory: has no file to open; name one with {option}")
     if is_url(path):
         return path
     file = Path(path)
     try:
         found = file.stat()
     except FileNotFoundError as error:
-        raise StoreRefused(f"the store {path}: it does not exist; --db names another") from error
+        hint = f"`tertulia run` makes one, {option} names another"
+        raise StoreRefused(f"the store {path}: it does not exist; {hint}") from error
     except OSError as error:
         raise StoreRefused(f"the store {path}: {error.strerror}") from error
     if not file.is_dir() and not file.is_file():
         raise StoreRefused(f"the store {path}: it is not a file")
     if not found.st_size:
-        raise StoreRefused(f"the store {path}: it is empty; --db names another")
+        raise StoreRefused(f"the store {path}: it is empty; {option} names another")
     return path
 
 
@@ -101,7 +102,7 @@ async def find_place(store: "Store", given: str) -> "Place":
     found = found or [one for one in places if one.title.casefold() == given.casefold()]
     if len(found) == 1:
         return found[0]
-    named = ", ".join(one_line(f"{one.title} ({_place_names(one)[0]})".strip()) for one in (found or places)[:10])
+    named = ", ".join(one_line(_title_and_name(one)) for one in (found or places)[:10])
     if found:
         raise InvalidValue(f"{len(found)} places are called {one_line(given)}: {named}")
     there = f"there are: {named}" if named else "there are none"
@@ -112,6 +113,11 @@ def _place_names(place: "Place") -> list[str]:
     """`telegram:-100123/7`, `telegram-9:-100123/7`, `telegram-9/-100123/7` as in the log, `-100123/7`"""
     name = f"{place.id}/{place.thread}" if place.thread else place.id
     return [f"{place.author_namespace}:{name}", f"{place.platform}:{name}", f"{place.platform}/{name}", name]
+
+
+def _title_and_name(place: "Place") -> str:
+    name = _place_names(place)[0]
+    return f"{place.title} ({name})" if place.title else name
 
 
 def refuse_existing(file: Path) -> None:

@@ -259,5 +259,6 @@ def _text(message: "Message") -> str:
     words = (
         part.text if isinstance(part, Text) else part.words for part in message.parts if isinstance(part, Text | Media)
     )
-    edited = " (edited)" if message.edited_at else ""
-    return " ".join(filter(None, words)) + edited
+    edited = "(edited)" if message.edited_at else ""
+    doubtful = "(perhaps not received)" if message.doubtful else ""
+    return " ".join(filter(None, (*words, edited, doubtful)))

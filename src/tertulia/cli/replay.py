@@ -220,6 +220,8 @@ def _text(given: str) -> str:
         is_file = Path(given).is_file()
     except OSError:  # too long for a path
         is_file = False
+    if not is_file and given.endswith((".md", ".txt")) and not set(given) & set(" \n"):
+        raise InvalidValue(f"there is no file {given}; a persona that is no file has more than one word")
     try:
         return Path(given).read_text(encoding="utf-8") if is_file else given
     except (OSError, UnicodeDecodeError) as error:

@@ -1,6 +1,7 @@
 """`tertulia room`: rooms of the page, which people enter by a link."""
 
 import os
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -34,14 +35,17 @@ def new(
 
     import msgspec
 
-    from tertulia.platforms.web.room_links import RoomTerms
+    from tertulia.platforms.web.room_links import ELSEWHERE, RoomTerms
 
     given = {"title": title, "people": people, "days": days, "tokens": tokens or None, "money": money or None}
     try:
         terms = msgspec.convert(given, RoomTerms)
     except msgspec.ValidationError as error:
         raise InvalidValue(f"a room cannot be opened so: {error}") from error
-    print_line(asyncio.run(_open(db, terms)))
+    link, is_served = asyncio.run(_open(db, terms))
+    print_line(link)
+    if not is_served:
+        print(f"tertulia: {ELSEWHERE}", file=sys.stderr)
 
 
 def list_rooms(
@@ -75,7 +79,8 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(group, name="room")
 
 
-async def _open(db: str | None, terms: "RoomTerms") -> str:
+async def _open(db: str | None, terms: "RoomTerms") -> tuple[str, bool]:
+    """Open a room; return its link, and whether the config has the bot serve the page."""
     from datetime import UTC, datetime
 
     from tertulia.config import find_config, load_config, read_config
@@ -88,7 +93,7 @@ async def _open(db: str | None, terms: "RoomTerms") -> str:
         address = page_address(file.config.web)
     async with open_beside(db) as store:
         room, key = await open_room(store.rooms, terms, at=datetime.now(UTC))
-    return link_of(address.url, room.id, key)
+    return link_of(address.url, room.id, key), file.web is not None
 
 
 async def _read(db: str | None) -> "Sequence[Room]":

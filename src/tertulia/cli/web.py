@@ -39,6 +39,7 @@ async def _serve(path: str | None, port: int | None) -> None:
     found = find_config()
     file = load_config(found) if found else read_config("", os.environ)
     config = file.config.web if port is None else replace(file.config.web, port=port)
+    path = existing_store(path, option="STORE")
     async with stop_signals() as stopped, open_beside(path) as store:
         site = Site(
             store=store,
@@ -48,7 +49,7 @@ async def _serve(path: str | None, port: int | None) -> None:
             language=file.config.behavior.language,
             replays=replays_of(store, file),
         )
-        async with serve_page(site, config, store=existing_store(path), folder=file.folder) as page:
+        async with serve_page(site, config, store=path, folder=file.folder) as page:
             for line in page.lines:
                 print_line(line)
             sys.stdout.flush()

@@ -64,7 +64,7 @@ from tertulia.tasks.task import Task
 from tertulia.timezones import utc
 from tertulia.toolbox.toolbox import Function, Tool, Toolbox
 from tertulia.turns import Settings, ToolSpec
-from tertulia.type_checks import type_fault
+from tertulia.type_checks import require_options, type_fault
 
 log = logging.getLogger(__name__)
 
@@ -97,8 +97,11 @@ class Engine:
         media: MediaOptions | None = None,
         clock: EngineClock | None = None,
     ) -> None:
-        _require_options((persona, Persona), (context, ContextOptions), (settings, Settings), (behavior, Behavior))
-        _require_options((limits, Limits), (memory, Memory), (media, MediaOptions))
+        require_options(
+            "an engine",
+            *((persona, Persona), (context, ContextOptions), (settings, Settings), (behavior, Behavior)),
+            *((limits, Limits), (memory, Memory), (media, MediaOptions)),
+        )
         behavior, context = behavior or Behavior(), context or ContextOptions()
         self.models = as_models(models)  # the first is called; each other is a fallback for the one before
         self.toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
@@ -533,12 +536,6 @@ class Engine:
         """Wake the place's worker, also for a duplicate: an earlier `receive` may have been cancelled."""
         if not stored.cancelled() and stored.exception() is None and self._task_loop is not None:
             self._places.wake(place)
-
-
-def _require_options(*options: tuple[object, type]) -> None:
-    for given, kind in options:
-        if not isinstance(given, kind | None):
-            raise InvalidValue(f"an engine takes a {kind.__name__}, not {given!r}")
 
 
 def _require_types(value: object, kind: Any) -> None:

@@ -228,10 +228,7 @@ class OutboxSender:
         queue = self._queues[key]
         try:
             while queue:
-                try:
-                    await self._send_with_retries(queue[0])
-                except InvalidValue as error:  # removed or dropped meanwhile
-                    log.info("%s", error)
+                await self._send_with_retries(queue[0])
                 queue.popleft()
         finally:
             del self._queues[key]
@@ -256,7 +253,20 @@ class OutboxSender:
             await retry_forever(lambda: self._outbox.change(replace(item, author=None)), sleep=self._sleep)
 
     async def _attempt(self, platform: Platform, item: OutboxItem, number: int) -> tuple[OutboxItem, float | None]:
-        """Make one attempt, from 1 on; store the item before and after. Cancelling the sender does not cancel it."""
+        """Make one attempt, from 1 on; none at an item that was dropped or forgotten meanwhile.
+
+        Cancelling the sender does not cancel it.
+        """
+        try:
+            return await self._attempt_stored(platform, item, number)
+        except InvalidValue as error:
+            log.info("%s", error)
+            return replace(item, status="dropped"), None
+
+    async def _attempt_stored(
+        self, platform: Platform, item: OutboxItem, number: int
+    ) -> tuple[OutboxItem, float | None]:
+        """Make one attempt; store the item before and after."""
         if item.edits and self._is_in_former_place(item.reply.place, item.edits):
             item = _without_draft(item, "the place has migrated since")
         doubt = item.sent_at if item.status == "sending" else None  # when it may have been sent before
@@ -289,7 +299,7 @@ class OutboxSender:
             await self._store_status(ended)
         ended = replace(ended, attempt=None)
         if ended.plain and not item.plain:  # it is stored by now in which form its id goes from here on
-            return await self._attempt(platform, ended, number)
+            return await self._attempt_stored(platform, ended, number)
         return ended, made.wait
 
     async def _refusal_notice(self, item: OutboxItem) -> OutboxItem | None:

@@ -42,6 +42,7 @@ from tertulia.platform import (
     Update,
     places_of,
 )
+from tertulia.redaction import redact_keys
 from tertulia.type_checks import type_fault
 
 log = logging.getLogger(__name__)
@@ -241,6 +242,13 @@ async def run_platforms(
         await _stop(*tasks)
 
 
+def _why(error: BaseException) -> str:
+    """Return one line with its place for what is known to fail, as a connection or a port; else the traceback."""
+    if isinstance(error, TertuliaError | OSError):
+        return redact_keys(f"{error_location(error)}: {type(error).__name__}: {error}")
+    return log_text(error)
+
+
 async def _run(
     platform: Platform, inbox: Inbox, sleep: Sleep, now: Callable[[], datetime], clock: Callable[[], float]
 ) -> None:
@@ -262,8 +270,7 @@ async def _run(
             failures, at = failures + 1, now()
             since = since if failures > 1 else at
             pause = backoff(failures, first=FIRST_RESTART, longest=LONGEST_RESTART)
-            where = f"{error_location(error)}: " if isinstance(error, TertuliaError) else ""  # else a traceback follows
-            log.error("%s failed and is restarted in %g s: %s%s", platform.name, pause, where, log_text(error))
+            log.error("%s failed and is restarted in %g s: %s", platform.name, pause, _why(error))
             platform.trouble = Trouble(since=since, why=reason_of(error), retry_at=at + timedelta(seconds=pause))
         await sleep(pause)
         platform.trouble = None

@@ -34,6 +34,7 @@ from tertulia.inspector.values import (
     Span,
     StepShown,
 )
+from tertulia.inspector.words import must_act
 from tertulia.messages import Place
 from tertulia.models.calls import Call, PromptSize
 from tertulia.models.prices import cost
@@ -109,6 +110,7 @@ async def run(store: StoreProtocol, given: str, *, unmasked: bool = False) -> Ru
         taken=tuple(shown_message(one.message, blocked) for one in taken),
         spans=tuple(_spans(row.run, taken, sent, calls, journal.tools, replies, recalled)),
         steps=steps_shown(sent, calls, journal, Mask(delimiter)),
+        must_act=must_act(calls[-1].call.error) if calls and row.run.status == "failed" else None,
         why_no_steps=why_no_steps,
         recalled=recalled,
         replies=replies,

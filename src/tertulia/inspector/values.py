@@ -19,6 +19,7 @@ from tertulia.tasks.task import Task
 from tertulia.turns import ToolSpec, Turn
 
 PlaceState = Literal["answering", "waits", "to decide", "failed", "quiet"]
+MustAct = Literal["nobody", "operator", "program"]  # nobody: it passes
 SpanKind = Literal["wait", "gather", "request", "retry", "tool", "send"]
 EvidenceKind = Literal["fact", "message", "episode", "tool"]
 
@@ -222,6 +223,7 @@ class RunShown(Struct, frozen=True, kw_only=True):
     taken: tuple[Message, ...]
     spans: tuple[Span, ...]
     steps: tuple[StepShown, ...]
+    must_act: MustAct | None = None  # about its failure, as far as that is known
     why_no_steps: str = ""  # its prompts were removed, or it never sent one
     recalled: tuple[Recollection, ...] = ()
     replies: tuple[Delivered, ...] = ()

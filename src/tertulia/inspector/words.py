@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 
+from tertulia import errors
 from tertulia.decisions import Address, Decision, Reason
+from tertulia.inspector.values import MustAct
 
 REASONS: Mapping[Reason, str] = {
     "waiting": "it waits for the end of its burst, or of the run before it",
@@ -27,6 +29,11 @@ ADDRESSES: Mapping[Address, str] = {
     "name": "by name",
     "rule": "by Behavior.answer_if",
 }
+MUST_ACT: Mapping[MustAct, str] = {
+    "nobody": "nobody must act if it passes: the next message is answered again",
+    "operator": "whoever runs the bot must act: on the key, the quota or the config",
+    "program": "the program or the service is at fault: the checks of the request may say more",
+}
 IMPORTED = "imported: the bot did not receive it"
 
 
@@ -34,6 +41,16 @@ def address_words(decision: Decision) -> str:
     """Return how a message speaks to the bot: `by name, after an edit`."""
     how = ADDRESSES[decision.address] if decision.address else ""
     return f"{how}, after an edit".removeprefix(", ") if decision.edited else how
+
+
+def must_act(error: str) -> MustAct | None:
+    """Return who must act about an error, by the name of its class."""
+    if not error:
+        return None
+    kind = getattr(errors, error, Exception)
+    if issubclass(kind, errors.ModelUnavailable | errors.RunTimedOut):
+        return "nobody"
+    return "operator" if issubclass(kind, errors.OperatorMustAct) else "program"
 
 
 def decision_words(decision: Decision) -> str:

@@ -1,6 +1,7 @@
 """HTTP listener: a socket that listens, a server that leaves signals to the program, connections within bounds."""
 
 import asyncio
+import errno
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -17,7 +18,8 @@ def listening(host: str, port: int, what: str) -> socket.socket:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family)
     except OSError as error:
-        raise InvalidValue(f"{what} cannot listen at {host}:{port}: {error}") from None
+        why = "the port is in use; name another" if error.errno == errno.EADDRINUSE else error.strerror or error
+        raise InvalidValue(f"{what} cannot listen at {host}:{port}: {why}") from None
 
 
 @asynccontextmanager

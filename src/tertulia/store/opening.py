@@ -122,7 +122,7 @@ def connect_reading(driver: Driver) -> Connection:
         reading = driver.connect_reading()
         undo.callback(reading.close)
         if reading.is_new():
-            raise StoreRefused("there is no store yet")
+            raise StoreRefused("there is no store yet; `tertulia run` makes one")
         refuse_older(reading)
         refuse_incomplete(reading)
         undo.pop_all()

@@ -101,6 +101,10 @@ def test_a_word_without_an_end_is_written_as_it_comes() -> None:
     assert wrapper.flush() == "a"
 
 
+def test_punctuation_ends_a_han_word_also_where_it_is_wider_than_a_line() -> None:
+    assert streamed(["好。", "word"], 3) == wrapped("好。word", 3) == "好\n。\nwor\nd"
+
+
 def test_the_line_goes_on_where_a_resized_terminal_has_put_it() -> None:
     width = 20
     wrapper = WordWrapper(lambda: width)

@@ -286,7 +286,9 @@ def test_what_would_not_be_safe_is_refused_in_one_line(config: dict[str, Any], w
 async def test_a_port_that_is_taken_and_a_certificate_that_is_missing_are_one_line(tmp_path: Path) -> None:
     async with a_page(tmp_path) as served:
         taken = int(served.page.url.rpartition(":")[2])
-        with pytest.raises(InvalidValue, match=f"the page cannot listen at 127.0.0.1:{taken}"):
+        with pytest.raises(
+            InvalidValue, match=f"the page cannot listen at 127.0.0.1:{taken}: the port is in use; name another"
+        ):
             async with a_page(tmp_path, store=served.store, port=taken):
                 pass
         (tmp_path / "odd.pem").write_text("odd")

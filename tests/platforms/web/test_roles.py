@@ -5,12 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
 from platforms.web.pages import SAME_ORIGIN
 from platforms.web.room_bots import RoomBot, a_room_bot
+from tertulia.errors import StoreBusy
 from tertulia.inspector.places import person_key, place_key
 from tertulia.memory.values import Subject
 from tertulia.models import Scripted
+from tertulia.platforms.web.page_app import UNWELL
+from tertulia.platforms.web.roles import NOBODY
 
 SECRET = "walrus"
 PNG = bytes.fromhex(
@@ -59,6 +63,26 @@ async def ask_for_all(
             is_stream = answer.headers.get("content-type", "").startswith("text/event-stream")
             found[method, path] = answer.status_code, "" if is_stream else (await answer.aread()).decode("latin-1")
     return found
+
+
+async def test_where_the_store_is_only_those_are_told_who_see_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(*_: Any, **__: Any) -> Any:
+        raise StoreBusy("the store postgresql://10.0.0.7/bot: the database does not answer")
+
+    async with a_room_bot(tmp_path, Scripted()) as bot:
+        guest = await bot.guest(await bot.open_room(), "Maya")
+        looking = {"guest": guest, "owner": await bot.looking("owner"), "nobody": await bot.browser()}
+        monkeypatch.setattr(type(bot.store.rooms), "get", fails)
+        monkeypatch.setattr(type(bot.store.events), "last", fails)
+        told = {
+            who: [(await one.client.get(path)).json()["error"] for path in (guest.room, "/health")]
+            for who, one in looking.items()
+        }
+
+    said, unwell = str(UNWELL.why), "the store postgresql://10.0.0.7/bot: the database does not answer"
+    assert told == {"guest": [said, said], "owner": [unwell, unwell], "nobody": [NOBODY.why, said]}
 
 
 async def test_no_role_sees_or_changes_more_than_its_own(tmp_path: Path) -> None:

@@ -5,13 +5,17 @@ import json
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from platforms.web.pages import NOW, a_page
 from platforms.web.room_bots import Browser, Clock, a_room_bot
 from platforms.web.streams import Sent, Stream, listening
 from tertulia.engine.view_reader import ViewReader
+from tertulia.media.values import StoredFile
 from tertulia.models.scripted import Scripted
 from tertulia.parts import Thought, ToolCall
 from tertulia.platforms.web.room_links import RoomTerms, link_of, open_room
+from tertulia.platforms.web.room_platform import RoomPlatform
 from tertulia.platforms.web.site import RoomLimits
 from tertulia.testing.fakes import HeldModel
 
@@ -377,3 +381,31 @@ async def test_beside_the_bot_rooms_are_listed_and_ended_but_not_entered(tmp_pat
     assert (joined.status_code, opened.status_code, ended.status_code) == (503, 503, 204)
     assert joined.json()["error"].endswith("`tertulia run`")
     assert [one["state"] for one in listed.json()] == ["open"]
+
+
+async def test_what_was_on_its_way_when_a_guest_was_forgotten_is_not_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrived, goes_on, check = asyncio.Event(), asyncio.Event(), RoomPlatform.check_file
+
+    async def held(platform: RoomPlatform, data: bytes) -> StoredFile:
+        arrived.set()
+        await goes_on.wait()
+        return await check(platform, data)
+
+    monkeypatch.setattr(RoomPlatform, "check_file", held)
+    async with a_room_bot(tmp_path, Scripted()) as bot:
+        maya = await bot.guest(await bot.open_room(), "Maya")
+        uploading = asyncio.ensure_future(maya.upload(b"her diary"))
+        await arrived.wait()
+        await bot.store.forget(platform="web", author_id=maya.me["person"])
+        goes_on.set()
+        uploaded = await uploading
+
+    assert uploaded.status_code == 401
+    assert not holding(tmp_path, b"her diary")
+
+
+def holding(folder: Path, words: bytes) -> list[Path]:
+    """Return the files that hold some words."""
+    return [one for one in folder.rglob("*") if one.is_file() and words in one.read_bytes()]

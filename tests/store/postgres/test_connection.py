@@ -236,5 +236,35 @@ def test_a_database_of_another_program_is_refused_by_its_name(tmp_path: Path) ->
         Store.open(url, media_folder=tmp_path).__enter__()
 
 
+def test_a_database_that_is_not_there_is_one_line_with_what_the_server_says(tmp_path: Path) -> None:
+    url = postgres.server().replace("/postgres?", "/missing?")
+
+    said = r'the server refuses the role or the database of the URL \(.*: FATAL: database "missing" does not exist\)$'
+    with pytest.raises(StoreRefused, match=said):
+        Store.open(url, media_folder=tmp_path).__enter__()
+
+
+def test_what_is_no_url_is_one_line_that_shows_one(tmp_path: Path) -> None:
+    line = "the store postgresql://…: it is no URL of PostgreSQL such as postgresql:///database or "
+
+    with pytest.raises(StoreRefused, match=line):
+        Store.open("mysql://me:secret@db/bot", media_folder=tmp_path).__enter__()
+
+
 def test_a_store_is_named_without_user_and_password() -> None:
     assert masked("postgresql://me:secret@db.example:5433/bot?sslmode=require") == "postgresql://db.example:5433/bot"
+
+
+async def test_a_role_that_may_only_read_is_told_so(url: str) -> None:
+    with psycopg.connect(url, autocommit=True, prepare_threshold=None) as admin:
+        admin.execute("CREATE ROLE tertulia_reading LOGIN")
+        admin.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO tertulia_reading")
+    writer = WriterThread(PostgresDatabase(url.replace("//postgres", "//tertulia_reading", 1)), "writer")
+    try:
+        with pytest.raises(StoreRefused, match="permission denied for table tertulia_holder"):
+            await writer.run(put("x"))
+    finally:
+        await writer.close()
+        with psycopg.connect(url, autocommit=True, prepare_threshold=None) as admin:
+            admin.execute("DROP OWNED BY tertulia_reading")
+            admin.execute("DROP ROLE tertulia_reading")

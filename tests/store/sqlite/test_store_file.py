@@ -88,7 +88,9 @@ async def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path:
         database.execute("CREATE TABLE messages (id INTEGER)")
     before = (tmp_path / "s.db").read_bytes()
 
-    assert await refusal(tmp_path / "s.db", errors.StoreBroken) == "it is a database of another program"
+    assert (
+        await refusal(tmp_path / "s.db", errors.StoreBroken) == "it is a database of another program; name another file"
+    )
     assert (tmp_path / "s.db").read_bytes() == before
 
 

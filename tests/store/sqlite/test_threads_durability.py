@@ -96,7 +96,7 @@ async def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path: Pat
         assert first.stdout.readline() == "open\n"
 
         with pytest.raises(
-            StoreBusy, match=rf"^the store {path}: another process has it open \(process {first.pid}\)$"
+            StoreBusy, match=rf"^the store {path}: another process has it open \(process {first.pid}\); stop it first$"
         ):
             await Store.open(path)
         with child(path, "hold") as second:

@@ -19,6 +19,7 @@ _CLOSING = "、。々〉》」』】〕〜！），．：；？!),.:;?…ー"
 _MARKS = "\u0300-\u036f\u200d\u3099\u309a\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _PIECE = re.compile(rf"\n|[{_SPACE}]+|[{_HAN}][{_CLOSING}{_MARKS}]*|[^\n{_SPACE}{_HAN}]+")
 _SPACES = re.compile(rf"[{_SPACE}]+")
+_HAN_WORD = re.compile(rf"[{_HAN}]")
 _FENCE = re.compile(r"(`{3,}|~{3,})[^`]*")
 
 
@@ -102,8 +103,8 @@ class WordWrapper:
 
     def _place_part_of_held(self) -> str:
         """Write the beginning of a held word whose place is known: code, or a word that is wider than a line."""
-        if not self._held or _SPACES.fullmatch(self._held):
-            return ""
+        if not self._held or _SPACES.fullmatch(self._held) or _HAN_WORD.match(self._held):
+            return ""  # punctuation ends a Han word only while its beginning is known
         if self._fence and not self._at_start:
             held, self._held = self._held, ""
             return self._fitting_spaces() + held

@@ -19,7 +19,7 @@ from tertulia.jsonio import dumps
 from tertulia.platforms.web.endpoints import JSON, Asked, Endpoint
 from tertulia.platforms.web.guard import READS, WITH_MICROPHONE, Guard
 from tertulia.platforms.web.page_address import PageAddress
-from tertulia.platforms.web.roles import NOWHERE, Access, Refusal, Refused, refusal
+from tertulia.platforms.web.roles import NOWHERE, READERS, Access, Refusal, Refused, refusal
 from tertulia.platforms.web.visitors import ROOM, Visitors
 
 log = logging.getLogger(__name__)
@@ -31,6 +31,7 @@ SHELL = "no-cache"  # the files of the page itself: asked for again, and answere
 
 NO_BODY = Refusal(status=415, why="the body must be JSON, with content-type: application/json")
 TOO_LARGE = Refusal(status=413, why=f"the body has more than {MAX_BODY:,} bytes")
+UNWELL = Refusal(status=503, why="this does not work now: try again in a while")
 FAILED = Refusal(status=500, why="the page failed; the log of its process says why")
 
 
@@ -88,6 +89,7 @@ def _answering(endpoints: Mapping[str, Endpoint], visitors: Visitors) -> Callabl
         async def is_allowed() -> bool:
             return (await check(endpoint, request))[1] is None
 
+        access: Access | None = None
         try:
             access, refused = await check(endpoint, request)
             if refused:
@@ -98,7 +100,8 @@ def _answering(endpoints: Mapping[str, Endpoint], visitors: Visitors) -> Callabl
         except CallerMustAct as error:
             return refuse(Refusal(status=404 if endpoint.method == "GET" else 409, why=str(error)))
         except TertuliaError as error:  # the store, the model or the operator must be waited for
-            return refuse(Refusal(status=503, why=str(error)))
+            is_told = access is not None and access.role in READERS  # where the store is, is not for guests
+            return refuse(Refusal(status=503, why=str(error)) if is_told else UNWELL)
         except ClientDisconnect:
             return refuse(NOWHERE)
         except Exception as error:  # noqa: BLE001 (a bug of ours: the others are answered on)

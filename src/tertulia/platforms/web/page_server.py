@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tertulia.config import WebConfig
 from tertulia.errors import InvalidValue, NotInstalled
 from tertulia.platforms.http_listener import listening, serving
-from tertulia.platforms.web.page_address import page_address
+from tertulia.platforms.web.page_address import PageAddress, page_address
 from tertulia.platforms.web.roles import Role
 from tertulia.platforms.web.sessions import Sessions
 from tertulia.platforms.web.site import Site
@@ -39,14 +39,10 @@ class Page(Struct, frozen=True, kw_only=True):
 @asynccontextmanager
 async def serve_page(site: Site, config: WebConfig, *, store: str, folder: Path = Path()) -> AsyncIterator[Page]:
     """Serve the page of a site until the block ends; its tokens are beside the *store*, its certificate in *folder*."""
-    address = page_address(config)
-    try:
-        from tertulia.platforms.web.page import page_of
-    except ModuleNotFoundError as error:
-        raise NotInstalled("the page needs a web server: pip install 'tertulia[web]'") from error
+    address = checked_address(config, folder)
+    from tertulia.platforms.web.page import page_of
+
     tls = {"ssl_certfile": str(folder / config.certificate), "ssl_keyfile": str(folder / config.key)}
-    if address.tls:
-        _require_pair(*tls.values())
     tokens = TokenFile(token_path(store))
     tokens.open()
     with listening(address.host, address.port, "the page") as listener:
@@ -65,6 +61,18 @@ async def serve_page(site: Site, config: WebConfig, *, store: str, folder: Path 
                 yield Page(url=address.url, port=address.port, links=links, token_file=tokens.path)
             finally:
                 end_streams()
+
+
+def checked_address(config: WebConfig, folder: Path) -> PageAddress:
+    """Return where a page would be; raise if that is not safe, its certificate is none, or a package is missing."""
+    address = page_address(config)
+    try:
+        import tertulia.platforms.web.page  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise NotInstalled("the page needs a web server: pip install 'tertulia[web]'") from error
+    if address.tls:
+        _require_pair(str(folder / config.certificate), str(folder / config.key))
+    return address
 
 
 def _require_pair(certificate: str, key: str) -> None:

@@ -16,7 +16,7 @@ from tertulia.messages import Place
 from tertulia.parts import Media
 from tertulia.platforms.web.allowance import Allowance
 from tertulia.platforms.web.endpoints import BYTES, Asked, Endpoint, Id, write
-from tertulia.platforms.web.roles import IN_ROOM, TALKERS, Refusal, Refused, refused
+from tertulia.platforms.web.roles import IN_ROOM, NOBODY, TALKERS, Refusal, Refused, refused
 from tertulia.platforms.web.room_members import OfRoom, find_room, member, platform_of, talker
 from tertulia.platforms.web.room_platform import OWNER, is_uploader
 from tertulia.platforms.web.site import Site
@@ -88,7 +88,10 @@ def file_endpoints(site: Site) -> tuple[Endpoint, ...]:
             if me.id != OWNER:
                 bytes_left.take(me.id, len(data))
             try:
-                file_id, file = await platform.add_file(me, data)
+                file = await platform.check_file(data)
+                if not await asked.is_allowed():  # the room has ended meanwhile, or the guest was forgotten
+                    raise Refused(NOBODY)
+                file_id, file = await platform.add_file(me, data, file)
             except MediaUnavailable as error:
                 raise refused(503 if error.for_now else 415, f"the file cannot be taken: {error}") from error
         return Uploaded(

@@ -10,6 +10,7 @@ from tertulia.engine.limits import Cap
 from tertulia.engine.rooms import CAP, MAX_PEOPLE, Room, RoomStore, digest
 
 KEY_BYTES = 16
+ELSEWHERE = "rooms are entered by the page that the bot serves itself: [web] in its tertulia.toml, and `tertulia run`"
 
 
 class RoomTerms(Struct, frozen=True, kw_only=True):

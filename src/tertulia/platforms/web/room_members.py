@@ -7,10 +7,9 @@ from msgspec import Struct
 from tertulia.engine.rooms import Guest, Room
 from tertulia.platforms.web.endpoints import Asked, Id
 from tertulia.platforms.web.roles import ENDED, OWNERS, Refused, refused
+from tertulia.platforms.web.room_links import ELSEWHERE
 from tertulia.platforms.web.room_platform import OWNER, RoomPlatform
 from tertulia.platforms.web.site import Site
-
-ELSEWHERE = "rooms are entered by the page that the bot serves itself: [web] in its tertulia.toml, and `tertulia run`"
 
 
 class OfRoom(Struct, frozen=True, kw_only=True):

@@ -101,9 +101,12 @@ class RoomPlatform(Platform):
             raise MediaUnavailable(f"it has more than {limit:,} bytes")
         return data
 
-    async def add_file(self, guest: Guest, data: bytes) -> tuple[str, StoredFile]:
-        """Store what somebody uploads; return its id. Raise `MediaUnavailable` for what cannot be decoded."""
-        file = await checked_file(Media(media_kind="document", unique_id=""), data, self._decoder)
+    async def check_file(self, data: bytes) -> StoredFile:
+        """Return what somebody uploads as a file; raise `MediaUnavailable` for what cannot be decoded."""
+        return await checked_file(Media(media_kind="document", unique_id=""), data, self._decoder)
+
+    async def add_file(self, guest: Guest, data: bytes, file: StoredFile) -> tuple[str, StoredFile]:
+        """Store a file; return its id."""
         file_id = f"{_owned(guest)}{file.sha256}"
         return file_id, await self._media.add(file_id, data, file, at=self._now())
 

@@ -78,9 +78,10 @@ _FAULTS = {  # by codes of errors and their first two characters
         (Fault(Failure.TRANSACTION, *_BUSY), "57 53300"),
         (Fault(Failure.TAKEN, StoreBroken, "another bot has it"), "taken"),
         (Fault(Failure.TRANSACTION, StoreFull, "there is no room left at the database"), "53"),
-        (Fault(Failure.TRANSACTION, *_REFUSED), "25006 54 58"),
+        (Fault(Failure.TRANSACTION, *_REFUSED), "25006 42501 54 58"),
         (Fault(Failure.TRANSACTION, StoreBroken), "25 XX"),
-        (Fault(Failure.STATEMENT, *_REFUSED), "28 3D000 42501"),
+        (Fault(Failure.STATEMENT, *_REFUSED), "28 3D000"),
+        (Fault(Failure.STATEMENT, StoreRefused, "the server refuses the role or the database of the URL"), "refused"),
         (Fault(Failure.STATEMENT, InvalidValue, "it does not fit what is kept"), "22 23"),
     )
     for state in states.split()
@@ -102,6 +103,12 @@ class ConnectionLost(psycopg.OperationalError):
     """The connection ended, or none could be made; nothing of the transaction is kept."""
 
     sqlstate = "lost"
+
+
+class ConnectionRefused(psycopg.OperationalError):
+    """The server answered and will not change its mind soon."""
+
+    sqlstate = "refused"
 
 
 class TakenOver(psycopg.OperationalError):
@@ -126,7 +133,7 @@ def connection_text(url: str, **more: str) -> str:
         given = None
     if given is None:
         raise StoreRefused(
-            "store: it is no URL of PostgreSQL such as postgresql://user@host/database; in a password "
+            "it is no URL of PostgreSQL such as postgresql:///database or postgresql://host/database; in a password "
             "/ ? # @ % are written %2F %3F %23 %40 %25"
         )
     return make_conninfo("", **{**_DEFAULTS, **more, **cast("dict[str, Any]", given)})
@@ -241,7 +248,7 @@ class PostgresDatabase(Connection):
     def is_new(self) -> bool:
         ours, made, tables = self.all(_TABLES)[0]
         if tables and not ours:
-            raise StoreBroken("it is a database of another program")
+            raise StoreBroken("it is a database of another program; name one of its own")
         encoding = self.all("SHOW server_encoding")[0][0]
         if encoding != "UTF8":
             raise StoreRefused(f"its encoding is {encoding}, which cannot hold every text, not UTF8")
@@ -301,7 +308,7 @@ class PostgresDatabase(Connection):
             )
         except psycopg.OperationalError as error:
             if _refuses(error):
-                raise
+                raise ConnectionRefused(str(error)) from error
             raise ConnectionLost(str(error)) from error
         self._connection.adapters.register_loader("numeric", _Number)
         self._connection.pgconn.nonblocking = 0

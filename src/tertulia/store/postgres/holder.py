@@ -81,7 +81,7 @@ class Holder:
                 self._database.run(_REMOVE, token=token)
                 continue
             if first not in (None, seen_at):
-                raise StoreBusy(f"another bot has it: {name}, since {since[:19]}")
+                raise StoreBusy(f"another bot has it: {name}, since {since[:19]}; stop it first")
             first = seen_at
             time.sleep(_POLL)
 

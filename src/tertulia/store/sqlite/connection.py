@@ -88,7 +88,7 @@ class SqliteDatabase(sqlite3.Connection, Connection):
             )
         tables = self.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if found != APPLICATION_ID and (found or tables):
-            raise StoreBroken("it is a database of another program")
+            raise StoreBroken("it is a database of another program; name another file")
         return bool(found != APPLICATION_ID)
 
     def define(self, statement: str) -> None:

@@ -83,7 +83,7 @@ class Lock:
         try:
             self._lock = FileLock(f"{path}.lock")
         except AlreadyLocked as error:
-            raise StoreBusy(f"another process has it open ({error})") from error
+            raise StoreBusy(f"another process has it open ({error}); stop it first") from error
         try:
             self._use, self._database = _lock_database(path)
         except BaseException:

@@ -1,6 +1,6 @@
 // Parts that the views share: cards, chips, avatars, bars to scale, people, confirmations.
 import {
-  api, ask, base, bytes, clock, day, html, isToday, money, named, number, readHome, said, session, setQuery, share, t, to, useEffect, useRef,
+  address, api, ask, base, bytes, clock, day, html, isToday, money, named, number, readHome, said, session, setQuery, share, t, to, useEffect, useRef,
   useSignal, useState, when,
 } from "./core.js";
 
@@ -262,16 +262,24 @@ export const Money = ({ spent, digits }) =>
 
 export const Moment = ({ at }) => html`<time datetime=${at} title=${new Date(at).toLocaleString()}>${isToday(at) ? clock(at) : `${day(at)}, ${clock(at)}`}</time>`;
 
-/** A search in the rows that are here. */
+/** A search in the rows that are here; its words are in the address. */
 export function useFilter(rows, wordsOf) {
-  const [wanted, setWanted] = useState("");
+  const wanted = useSignal(address).query.filter || "";
   const low = wanted.trim().toLowerCase();
   const found = low ? rows.filter((row) => wordsOf(row).toLowerCase().includes(low)) : rows;
   const field = html`
     <input type="search" class="filter" value=${wanted} placeholder=${t("filter")} aria-label=${t("filter")}
-      onInput=${(event) => setWanted(event.target.value)} />`;
+      onInput=${(event) => setQuery({ filter: event.target.value })} />`;
   return [found, field];
 }
 
 export const Checks = ({ checks }) => html`
   <ul class="checks">${checks.map((check, at) => html`<li key=${at} class=${check.ok ? "ok" : "bad"}><b>${check.ok ? "✓" : "✗"}</b><span class="hidden">${t(check.ok ? "check.ok" : "check.bad")}: </span>${said(check.what)}</li>`)}</ul>`;
+
+/** A text with words marked, letter by letter. */
+export function Marked({ text, words }) {
+  if (!words.length) return text;
+  const wanted = [...words].sort((a, b) => b.length - a.length).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  const pieces = text.split(new RegExp(`((?<![\\p{L}\\p{N}])(?:${wanted.join("|")})(?![\\p{L}\\p{N}]))`, "giu"));
+  return pieces.map((piece, at) => (at % 2 ? html`<mark key=${at}>${piece}</mark>` : piece));
+}

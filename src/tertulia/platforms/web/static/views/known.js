@@ -1,6 +1,6 @@
 // What did it know? What was in the prompt of a message and shares words with each of its sentences.
 import { address, clock, html, number, said, short, t, textOf, to, useApi, useSignal, when } from "../core.js";
-import { Act, Avatar, Card, Chip, Empty, Icon, Loaded, Name, Tabs } from "../parts.js";
+import { Act, Avatar, Card, Chip, Empty, Icon, Loaded, Marked, Name, Tabs } from "../parts.js";
 
 const GROUPS = ["fact", "message", "tool", "episode"];
 const ICONS = { fact: "memory", message: "places", tool: "tool", episode: "runs" };
@@ -71,11 +71,3 @@ function Group({ kind, rows, place, reload }) {
 export const Forget = ({ id, text, after }) => html`
   <${Act} label=${t("forget")} kind="bad" order=${{ kind: "forget fact", subject: id }} plan=${`/facts/${encodeURIComponent(id)}/plan`}
     question=${t("forget.fact", { fact: text })} confirm=${t("forget.yes")} after=${after} />`;
-
-/** A text with the words marked that a sentence has too, letter by letter. */
-function Marked({ text, words }) {
-  if (!words.length) return text;
-  const wanted = [...words].sort((a, b) => b.length - a.length).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  const pieces = text.split(new RegExp(`((?<![\\p{L}\\p{N}])(?:${wanted.join("|")})(?![\\p{L}\\p{N}]))`, "giu"));
-  return pieces.map((piece, at) => (at % 2 ? html`<mark key=${at}>${piece}</mark>` : piece));
-}

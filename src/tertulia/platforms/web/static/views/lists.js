@@ -5,12 +5,14 @@ import { Settle, taskWords } from "./home.js";
 
 export function OutboxPage() {
   const shown = useApi("/outbox", { every: 10 });
-  return html`<${Loaded} of=${shown}>${(rows) => html`<${Outbox} rows=${rows} reload=${shown.reload} />`}<//>`;
+  const orders = useApi("/orders", { every: 5 });
+  const reload = () => (shown.reload(), orders.reload());
+  return html`<${Loaded} of=${shown}>${(rows) => html`<${Outbox} rows=${rows} orders=${orders.data || []} reload=${reload} />`}<//>`;
 }
 
 const SEND_KIND = { sent: "ok", doubtful: "warn", waiting: "accent", sending: "accent", dropped: "" };
 
-function Outbox({ rows, reload }) {
+function Outbox({ rows, orders, reload }) {
   const [found, field] = useFilter(rows, ({ item }) => `${item.reply.text} ${placeName(item.reply.place)} ${item.status} ${item.why}`);
   const open = rows.filter(({ item }) => item.status === "doubtful").length;
   return html`
@@ -31,15 +33,14 @@ function Outbox({ rows, reload }) {
             </div>
           </article>`) : html`<${Empty}>${t(rows.length ? "filter.none" : "outbox.empty")}<//>`}
       <//>
-      <${Orders} />
+      <${Orders} rows=${orders} />
     </div>`;
 }
 
 const ORDER_KIND = { waiting: "warn", done: "ok", refused: "bad" };
 
 /** What was ordered from the page: by whom, when, and how it went. */
-function Orders() {
-  const { data: rows = [] } = useApi("/orders", { every: 5 });
+function Orders({ rows }) {
   return html`
     <${Card} title=${t("orders")} count=${rows.length || undefined}>
       ${rows.length ? html`<table class="rows orders"><tbody>${rows.map((one) => html`
@@ -70,9 +71,10 @@ function Tasks({ rows, reload }) {
           <thead><tr><th class="when">${t("tasks.due")}</th><th>${t("tasks.what")}</th><th>${t("place")}</th><th>${t("tasks.again")}</th><th>${t("places.state")}</th><th>${t("run")}</th></tr></thead>
           <tbody>${found.map((task) => html`
             <tr class="row" key=${task.id}><td class="n muted when">${when(task.due_at)}</td>
-              <td class="main cut" dir="auto">${taskWords(task)}<small>${named("task", task.kind)}${task.why ? `: ${task.why}` : ""}</small></td>
+              <td class="main" dir="auto">${taskWords(task)}<small>${named("task", task.kind)}</small></td>
               <td class="cut where"><bdi>${placeName(task.place)}</bdi></td><td class="muted">${task.again?.words || ""}</td>
               <td class="state"><${Chip} kind=${TASK_KIND[task.status || "pending"]}>${t(`task_status.${task.status || "pending"}`)}<//>${task.doubtful && html`<${Chip} kind="warn">${t("send.doubtful")}<//>`}
+                ${task.why && html`<small>${task.why}</small>`}
                 ${(task.status || "pending") === "pending" && html`<${Act} label=${t("tasks.cancel")} kind="bad" order=${{ kind: "cancel task", subject: task.id }} question=${t("tasks.cancel_question")} after=${reload} />`}</td>
               <td class="mono">${(task.made_by || task.run) && html`<a href=${to(`/run/${task.made_by || task.run}`)}>${short(task.made_by || task.run)}</a>`}</td></tr>`)}</tbody>
         </table>` : html`<${Empty}>${t(rows.length ? "filter.none" : "tasks.none")}<//>`}

@@ -42,7 +42,7 @@ function RunView({ shown, reload }) {
       <//>
       ${status === "failed" && html`
         <div class="pair">
-          <${Card} title=${t("run.why_failed")}><p class="pad mono bad">${run.why}</p><//>
+          <${Card} title=${t("run.why_failed")}><div class="pad"><p class="mono bad">${run.why}</p>${shown.must_act && html`<p class="muted">${t(`must_act.${shown.must_act}`)}</p>`}</div><//>
           <${Card} title=${t("run.what_read")}>${shown.replies.length ? shown.replies.map((one) => html`<p class="pad" dir="auto" key=${one.item.id}>${one.item.reply.text}</p>`) : html`<${Empty}>${t("run.nothing_read")}<//>`}<//>
         </div>`}
       ${step ? html`<${Requests} shown=${shown} step=${step} at=${at} query=${query} />` : html`<${Card} title=${t("request")}><${Empty}>${shown.why_no_steps || t("run.no_steps")}<//><//>`}

@@ -16,7 +16,7 @@ const idOf = (strip) => `${strip.run_id}.${strip.step}`;
 function choose(query, id) {
   const chosen = [query.a, query.b].filter(Boolean);
   const next = chosen.includes(id) ? chosen.filter((one) => one !== id) : [...chosen, id].slice(-2);
-  setQuery({ a: next[0] || "", b: next[1] || "" });
+  setQuery({ a: next[0] || "", b: next[1] || "", layer: "" });
 }
 
 function Strata({ place, shown, query }) {
@@ -81,7 +81,7 @@ function Strip({ strip, widest, chosen, onChoose }) {
   const isBreak = strip.broke && strip.status === "answered";
   const isModel = size.broken_by === "model";
   const first = !strip.after.length && strip.step === 0;
-  const at = breakAt(strip);
+  const left = (100 * breakAt(strip) * lengthOf(strip)) / widest; // percent of the lane
   const words = first && message ? message.text || t("message.media") : strip.after.length ? t("strata.after", { tools: strip.after.join(", ") }) : t("strata.again");
   const pale = spent.input ? spent.cached : 0;
   return html`
@@ -92,7 +92,7 @@ function Strip({ strip, widest, chosen, onChoose }) {
       <span role="cell" class="lane">
         ${strip.status === "answered" ? html`<${LayerBar} layers=${strip.layers} size=${size} counted=${spent.input} cached=${pale} whole=${widest} />`
           : html`<i class="dashed" style=${{ width: `${(100 * lengthOf(strip)) / widest}%` }} />`}
-        ${isBreak && html`<span class="break ${isModel ? "warn" : "bad"}" style=${{ marginLeft: `${(100 * at * lengthOf(strip)) / widest}%` }}>${isModel ? said(size.cause) : t("strata.broke", { layer: layerName(size.broken_by), cause: said(size.cause) })}</span>`}
+        ${isBreak && html`<span class="break ${isModel ? "warn" : "bad"} ${left > 50 ? "before" : ""}" style=${left > 50 ? { width: `${left}%` } : { marginLeft: `${left}%` }}>${isModel ? said(size.cause) : t("strata.broke", { layer: layerName(size.broken_by), cause: said(size.cause) })}</span>`}
       </span>
       ${strip.status === "answered" ? html`<span role="cell" class="n">${number(lengthOf(strip))}</span>
         <span role="cell" class="n ${isBreak && !isModel ? "bad strong" : "muted"}">${spent.input ? share(spent.cached, spent.input) : "?"}</span><span role="cell" class="n">${spent.unpriced ? "?" : money(spent.money, 5)}</span>`
@@ -112,14 +112,15 @@ function Difference({ shown }) {
   const broken = shown.b.size.broken_by;
   const { broke } = shown.b;
   const changed = shown.layers.filter((layer) => layer.before !== layer.after);
-  const [name, setName] = useState((changed.find((layer) => layer.name === broken) || changed[0] || shown.layers[0])?.name);
+  const { query } = useSignal(address);
+  const name = shown.layers.some((one) => one.name === query.layer) ? query.layer : (changed.find((one) => one.name === broken) || changed[0] || shown.layers[0])?.name;
   const layer = shown.layers.find((one) => one.name === name);
   return html`
     <section class="card difference" id="difference">
       <header><h2>${t("difference")}<span class="count">${clock(shown.a.at)}, ${t("step", { n: shown.a.step + 1 })} → ${clock(shown.b.at)}, ${t("step", { n: shown.b.step + 1 })}</span></h2></header>
       <div class="two">
         <ol class="layers">${shown.layers.map((one) => html`
-          <li key=${one.name} class=${one.name === name ? "chosen" : ""}><button type="button" class="plain" aria-current=${one.name === name ? "true" : undefined} onClick=${() => setName(one.name)}>
+          <li key=${one.name} class=${one.name === name ? "chosen" : ""}><button type="button" class="plain" aria-current=${one.name === name ? "true" : undefined} onClick=${() => setQuery({ layer: one.name })}>
             <i class="b-${one.name}" /><span class="grow">${layerName(one.name)}</span>
             <span class="n muted">${number(one.tokens[0])} → ${number(one.tokens[1])}</span>
             <span class="n ${one.before === one.after ? "muted" : broke && one.name === broken ? "bad strong" : ""}">${t(one.before === one.after ? "difference.same" : broke && one.name === broken ? "difference.broke" : "difference.changed")}</span>
