@@ -256,8 +256,8 @@ class InspectionStore(Protocol):
 
     async def figures(self, since: datetime, *, now: datetime) -> Figures: ...
 
-    async def call_sums(self, since: datetime) -> Sequence[CallSum]:
-        """Return the calls that ended since a moment, summed up."""
+    async def call_sums(self, since: datetime, *, place: Place | None = None) -> Sequence[CallSum]:
+        """Return the calls that ended since a moment, of all places or one, summed up."""
         ...
 
     async def call_times(self, *, most: int) -> Sequence[Call]:

@@ -87,11 +87,15 @@ async def places(store: StoreProtocol, *, now: datetime) -> tuple[PlaceRow, ...]
 
 async def place_row(store: StoreProtocol, place: Place, *, now: datetime) -> PlaceRow:
     """Return one place; raise `InvalidValue` where nothing is stored of it."""
-    sums = await store.inspection.call_sums(midnight(now))
-    rows = place_rows(await store.inspection.places(place), sums, await store.inspection.blocked())
-    if not rows:
+    found = await store.inspection.places(place)
+    if not found:
         raise InvalidValue(f"there is no place {place_key(place):.100}")
-    return rows[0]
+    return await _row_of(store, found[0], await store.inspection.blocked(), now=now)
+
+
+async def _row_of(store: StoreProtocol, found: PlaceSummary, blocked: Blocked, *, now: datetime) -> PlaceRow:
+    (row,) = place_rows([found], await store.inspection.call_sums(midnight(now), place=found.place), blocked)
+    return row
 
 
 def place_rows(summaries: Iterable[PlaceSummary], sums: Sequence[CallSum], blocked: Blocked) -> tuple[PlaceRow, ...]:
@@ -136,9 +140,9 @@ def _last_at(row: PlaceRow) -> float:
 
 async def messages(store: StoreProtocol, place: Place, *, before: int | None = None, now: datetime) -> MessagePage:
     """Return the newest messages of a place before a number, each with what became of it."""
-    row = await place_row(store, place, now=now)
-    event = (await store.inspection.places(place))[0].event
+    (summary,) = await store.inspection.places(place)
     blocked = await store.inspection.blocked()
+    row = await _row_of(store, summary, blocked, now=now)
     found = await store.inspection.messages(place, before=before, most=PAGE)
     runs = [one.delivery.run for one in found if one.delivery and one.delivery.run]
     tools = await store.inspection.tools(runs)
@@ -153,7 +157,7 @@ async def messages(store: StoreProtocol, place: Place, *, before: int | None = N
         )
         for one in found
     )
-    return MessagePage(row=row, messages=shown, before=_page_before(found), event=event)
+    return MessagePage(row=row, messages=shown, before=_page_before(found), event=summary.event)
 
 
 async def decisions(store: StoreProtocol, place: Place, *, before: int | None = None, now: datetime) -> DecisionPage:

@@ -14,8 +14,8 @@ from tertulia.store.threads import Repository, reading
 _EXCLUDE = """INSERT INTO fact_exclusions (about, digest, last_message)
     SELECT DISTINCT about, digest, (SELECT coalesce(max(id), 0) FROM messages) FROM ({}) gone WHERE true
     ON CONFLICT (about, digest) DO UPDATE SET last_message = excluded.last_message"""
-_EXCLUDE_FACTS = _EXCLUDE.format("SELECT about, digest FROM facts WHERE id IN (:facts)")
-_EXCLUDE_ALL = _EXCLUDE.format("SELECT id AS about, '' AS digest FROM authors WHERE id = :author")
+EXCLUDE_FACTS = _EXCLUDE.format("SELECT about, digest FROM facts WHERE id IN (:facts)")
+EXCLUDE_ALL = _EXCLUDE.format("SELECT id AS about, '' AS digest FROM authors WHERE id = :author")
 
 # The places that have messages to read for facts, each as it is called now.
 _UNREAD = """SELECT t.body FROM places p LEFT JOIN reading_cursors l ON l.place = p.id
@@ -83,13 +83,3 @@ def is_current(database: Database, reading: UnreadRange) -> bool:
     if database.one(unread, place=row[0], start=reading.start, read=read) is None:
         return False
     return not has_changed(database, row[0], reading.changes, (reading.start, reading.stop))
-
-
-def exclude_facts(database: Database, facts: Sequence[int]) -> None:
-    """Exclude facts: they are not learned again from messages that exist now."""
-    database.run(_EXCLUDE_FACTS, facts=facts)
-
-
-def exclude_all(database: Database, author: int) -> None:
-    """Exclude everything about a person."""
-    database.run(_EXCLUDE_ALL, author=author)

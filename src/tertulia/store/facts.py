@@ -213,7 +213,7 @@ def _forget_all(database: Database, subject: Subject, at: datetime) -> int:
     mark(database, facts, at)
     retraction.remove_summaries(database, [author])
     episodes.forget_direct_chats(database, author)
-    cursors.exclude_all(database, author)
+    database.run(cursors.EXCLUDE_ALL, author=author)
     return len(facts)
 
 

@@ -11,7 +11,7 @@ a row, and removes it.
 
 import re
 from collections.abc import Collection, Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from tertulia.media.values import file_key
@@ -24,7 +24,6 @@ from tertulia.timezones import utc
 GRACE = timedelta(hours=1)  # from the use of a file until it may go because nothing refers to it
 PAGE = 5_000  # messages whose quotes and turns are read at once
 
-_LAST = datetime.max.replace(tzinfo=UTC)
 _SHA256 = re.compile(r'"sha256":"([0-9a-f]{64})"')
 _UNIQUE_ID = re.compile(r'"unique_id":("(?:[^"\\]|\\.)*")')
 _HAS_SHA256, _HAS_UNIQUE_ID = '%"sha256"%', '%"unique_id"%'
@@ -34,7 +33,7 @@ _SENT = """SELECT 1 FROM media a JOIN messages m ON m.id = a.message
     WHERE a.unique_id = w.unique_id AND m.deleted = 0 AND m.hidden = 0"""
 
 # The files that no message has and that are no form of another, used last before a moment.
-_UNREFERENCED = f"""SELECT f.sha256 FROM files f WHERE f.used_at < :before
+_UNREFERENCED = f"""SELECT f.sha256 FROM files f WHERE f.used_at < :before AND (:any = 1 OR f.sha256 IN (:among))
     AND NOT EXISTS (SELECT 1 FROM media_files w WHERE w.sha256 = f.sha256 AND EXISTS ({_SENT}))
     AND NOT EXISTS (SELECT 1 FROM file_forms o WHERE o.sha256 = f.sha256 AND o.source <> f.sha256)"""
 
@@ -72,31 +71,24 @@ def time_text(at: datetime) -> str:
     return utc(at).isoformat()
 
 
-def find_unreferenced(
-    database: Database, before: datetime | None = None, *, among: Collection[str] | None = None
-) -> set[str]:
-    """Return the files that no message has and that are no form of another; used last before *before*, if given.
+def find_unreferenced(database: Database, before: datetime, among: Collection[str] | None = None) -> set[str]:
+    """Return the files, of all or *among* some, that no message has and that are no form of another; not used since.
 
     What `find_repeated` and `named_hashes` return is to be subtracted.
     """
-    values: dict[str, Any] = {"before": time_text(before or _LAST)}
-    if among is None:
-        return _names(database.all(_UNREFERENCED, **values))
-    return _names(database.all(f"{_UNREFERENCED} AND f.sha256 IN (:among)", among=[*among], **values))
+    values = {"before": time_text(before), "any": int(among is None), "among": among or ()}
+    return _names(database.all(_UNREFERENCED, **values))
 
 
 def _names(rows: Iterable[tuple[Any, ...]]) -> set[str]:
     return {name for (name,) in rows}
 
 
-def find_repeated(database: Database, sha256s: Collection[str], page: tuple[int, int] | None = None) -> set[str]:
-    """Return those of the files that quotes in messages have, or the turns in which the agent wrote them.
-
-    Only a *page* of messages is read, or all.
-    """
+def find_repeated(database: Database, sha256s: Collection[str], page: tuple[int, int]) -> set[str]:
+    """Return those of the files that quotes in a *page* of messages have, or the turns in which they were written."""
     select = "SELECT unique_id, sha256 FROM media_files WHERE sha256 IN (:files)"
     wanted = {dumps(unique_id): sha256 for unique_id, sha256 in database.all(select, files=[*sha256s])}
-    first, last = page or (0, last_message(database))
+    first, last = page
     quotes = database.all(_QUOTES, first=first, last=last, mark=_HAS_UNIQUE_ID) if wanted else ()
     found = {wanted[name] for (text,) in quotes for name in _UNIQUE_ID.findall(text) if name in wanted}
     turns = database.all(_TURNS, first=first, last=last, mark=_HAS_SHA256)

@@ -10,6 +10,7 @@ new numbers, in one transaction; everything that refers to a number is changed w
 from collections import deque
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
@@ -82,26 +83,24 @@ class _Target:
         places = [self.row] if self.staging is None else [self.row, self.staging]
         rows = database.all(stored, place=self.row, places=places, message_ids=message_ids)
         self._stored = {message_id for (message_id,) in rows}
-        self._received: datetime | None = None
-        self._received_is_read = False
+        self._database = database
 
-    def is_known(self, database: Database, item: ImportedMessage, message: Message) -> bool:
+    def is_known(self, item: ImportedMessage, message: Message) -> bool:
         """Return whether a message is stored. Where its id says nothing, all since the bot received one are."""
         if message.id in self._stored:
             return True
-        first = None if item.has_bots_id else self._first_received(database)
+        first = None if item.has_bots_id else self._first_received
         return first is not None and message.sent_at is not None and message.sent_at >= first
 
-    def _first_received(self, database: Database) -> datetime | None:
-        """Return when the first message was sent that the bot received itself."""
-        if not self._received_is_read:
-            select = """SELECT sent_at FROM messages WHERE place = :place AND message_id NOT LIKE :exported
-                ORDER BY number LIMIT 1"""
-            found = database.one(select, place=self.row, exported=f"%{EXPORT_ID}%")
-            self._received, self._received_is_read = parse_time(found[0]) if found else None, True
-        return self._received
+    @cached_property
+    def _first_received(self) -> datetime | None:
+        """When the first message was sent that the bot received itself."""
+        select = """SELECT sent_at FROM messages WHERE place = :place AND message_id NOT LIKE :exported
+            ORDER BY number LIMIT 1"""
+        found = self._database.one(select, place=self.row, exported=f"%{EXPORT_ID}%")
+        return parse_time(found[0]) if found else None
 
-    def next_number(self, database: Database, message: Message) -> tuple[int, int]:
+    def next_number(self, message: Message) -> tuple[int, int]:
         """Return the row of the place, or of its staging, that a message is added to, and its number there."""
         self._stored.add(message.id)
         position = message.id, message.sent_at
@@ -110,14 +109,16 @@ class _Target:
             self.count += 1
             return self.row, self.count - 1
         if self.staging is None:
-            self.staging = _create_staging(database, self.row)
+            staging = {"place_key": _staging_key(self.row), "platform": IMPORTS, "place_id": str(self.row)}
+            self.staging = insert_row(self._database, "places", **staging)
         self.staged += 1
         return self.staging, self.staged - 1
 
-    def save(self, database: Database) -> None:
+    def save(self) -> None:
         """Write the number of messages; the new ones are not read for facts if all before them were."""
         if self.count == self.before:
             return
+        database = self._database
         all_read = read_cursor(database, self.place) == self.before
         _count(database, self.row, self.place, self.count)
         events.add_place_changes(database, [self.row])
@@ -141,16 +142,16 @@ def _add(database: Database, batch: Sequence[tuple[ImportedMessage, MessageRow]]
     for rows in by_place.values():
         target = _Target(database, rows[-1][1].message.place, [row.message.id for _, row in rows])
         for item, row in rows:
-            if not target.is_known(database, item, row.message):
+            if not target.is_known(item, row.message):
                 _insert(database, item, row, target)
                 added += 1
-        target.save(database)
+        target.save()
     return ImportCounts(added=added, known=len(batch) - added)
 
 
 def _insert(database: Database, item: ImportedMessage, row: MessageRow, target: _Target) -> None:
     message = row.message
-    place, number = target.next_number(database, message)
+    place, number = target.next_number(message)
     row_id = database.insert(
         INSERT_MESSAGE,
         place=place,
@@ -206,10 +207,6 @@ def _find_staging(database: Database, place: int) -> tuple[int | None, int]:
     return database.one(select, key=_staging_key(place)) or (None, 0)
 
 
-def _create_staging(database: Database, place: int) -> int:
-    return insert_row(database, "places", place_key=_staging_key(place), platform=IMPORTS, place_id=str(place))
-
-
 def _finish(database: Database, place: Place, learn: bool) -> None:
     row = find_place(database, place)
     if row is None:
@@ -223,8 +220,13 @@ def _finish(database: Database, place: Place, learn: bool) -> None:
 
 
 def _merge(database: Database, place: int, staging: int) -> int:
-    """Move the staged messages into their place, each before the first that was sent after it; return how many are."""
-    _remove_known(database, place, staging)
+    """Move the staged messages into their place, each before the first that was sent after it; return how many are.
+
+    Those go that the bot has received since they were staged.
+    """
+    known = """DELETE FROM messages WHERE place = :staging
+        AND message_id IN (SELECT message_id FROM messages WHERE place = :place)"""
+    database.run(known, place=place, staging=staging)
     numbers = _new_numbers(database, place, staging)
     database.many(insert_into("new_numbers", "place", "number", "new_number"), numbers)
     _renumber(database, place, staging)
@@ -235,14 +237,6 @@ def _merge(database: Database, place: int, staging: int) -> int:
     database.run("DELETE FROM places WHERE id = :staging", staging=staging)
     database.cache.clear()
     return len(numbers)
-
-
-def _remove_known(database: Database, place: int, staging: int) -> None:
-    """Remove staged messages that the bot has received since they were staged."""
-    known = """SELECT s.id FROM messages s JOIN messages p ON p.place = :place AND p.message_id = s.message_id
-        WHERE s.place = :staging"""
-    if found := [row for (row,) in database.all(known, place=place, staging=staging)]:
-        database.run("DELETE FROM messages WHERE id IN (:found)", found=found)
 
 
 def _new_numbers(database: Database, place: int, staging: int) -> list[dict[str, int]]:

@@ -77,7 +77,8 @@ _OF_HOUR = Columns(CallSum, "model failed answered_at failed_at")
 _CALLS_SINCE = f"""SELECT place, substr(ended_at, 1, 13), model, sum(CASE WHEN status = 'failed' THEN 1 ELSE 0 END),
         max(CASE WHEN status = 'answered' THEN ended_at END), max(CASE WHEN status = 'failed' THEN ended_at END),
         {_SPENT}
-    FROM calls WHERE ended_at >= :since GROUP BY substr(ended_at, 1, 13), model, place"""
+    FROM calls WHERE %s AND ended_at >= :since GROUP BY substr(ended_at, 1, 13), model, place"""
+_CALLS_OF_ALL, _CALLS_OF_PLACE = (_CALLS_SINCE % where for where in ("1 = 1", "place = :place"))
 
 _CALLS_BY_STATUS = f"SELECT model, status, {_SPENT} FROM calls WHERE ended_at >= :since GROUP BY 1, 2 ORDER BY 1, 2"
 
@@ -262,8 +263,12 @@ class SqlInspection(InspectedMemory, InspectedLists):
         )
 
     @reading
-    def call_sums(self, database: Database, since: datetime) -> Sequence[CallSum]:
-        rows = database.all(_CALLS_SINCE, since=since.astimezone(UTC).isoformat())
+    def call_sums(self, database: Database, since: datetime, *, place: Place | None = None) -> Sequence[CallSum]:
+        values: dict[str, Any] = {"since": since.astimezone(UTC).isoformat()}
+        if place is None:
+            rows = database.all(_CALLS_OF_ALL, **values)
+        else:
+            rows = database.all(_CALLS_OF_PLACE, place=find_place(database, place), **values)
         select = "SELECT id, platform, place_id, thread FROM places WHERE id IN (:places)"
         places = {row: key for row, *key in database.all(select, places=list({row[0] for row in rows if row[0]}))}
         return [

@@ -1,7 +1,7 @@
 """Integrity checks, counts and the export of all rows."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 from typing import Any
@@ -13,32 +13,10 @@ from tertulia.memory.values import check_fact
 from tertulia.run.chat_values import SERVICE
 from tertulia.store import decisions
 from tertulia.store.database import DECODE_ERRORS, Connection, Database, Row
-from tertulia.store.encoding import (
-    ANY,
-    AUTHOR,
-    CALL,
-    CAP,
-    ENTRY,
-    EXCHANGE,
-    FINGERPRINT,
-    LAYER,
-    LEFT_OUT,
-    MESSAGE,
-    PARTS,
-    PLACE,
-    REPLY,
-    RESULT,
-    SETTING_VALUE,
-    STRINGS,
-    TASK,
-    TOOLS,
-    TURN,
-    TURNS,
-    clean,
-    load_settings,
-)
+from tertulia.store.encoding import ANY, LAYER, TASK, clean
 from tertulia.store.fact_rows import FACT_COLUMNS, FACT_TABLES, decode_fact, read_sources
 from tertulia.store.identities import IMPORTS, IdentityCache
+from tertulia.store.json_columns import JSON_COLUMNS
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_message
 from tertulia.store.prompts import layer_contents, layer_digest
 from tertulia.store.search_index import find_inconsistent
@@ -51,36 +29,6 @@ NOT_EXPORTED = (  # the index, which can be rebuilt, and the raw updates of serv
     "search_embedder updates update_places new_numbers"
 ).split()
 
-# The columns with JSON, with what decodes them where nothing else checks it.
-_JSON: Mapping[str, Mapping[str, Callable[[str], Any] | None]] = {
-    "places": {"place_key": ANY.loads},
-    "titles": {"body": PLACE.loads},
-    "names": {"body": AUTHOR.loads},
-    "messages": {"media": ANY.loads, **dict.fromkeys(("reply", "parts", "forwarded_from"))},
-    "message_parts": {"content": PARTS.loads},
-    "message_changes": {"before": MESSAGE.loads},
-    "turns": {"turns": TURNS.loads},
-    "descriptions": {"body": ANY.loads},
-    "model_caches": {"fingerprint": FINGERPRINT.loads, "replaces": STRINGS.loads},
-    "runs": {"message_ids": STRINGS.loads},
-    "owner_settings": {"value": SETTING_VALUE.loads, "replaced": SETTING_VALUE.loads},
-    "chats": {"exchange": EXCHANGE.loads},
-    "chat_entries": {"entry": ENTRY.loads},
-    "records": {"turn": TURN.loads, "raw": ANY.loads},
-    "tool_runs": {"call": CALL.loads, "result": RESULT.loads},
-    "toolsets": {"tools": TOOLS.loads},
-    "prompts": {"settings": load_settings, "left_out": LEFT_OUT.loads},
-    "calls": dict.fromkeys(("vendor", "receipts", "media"), ANY.loads),
-    "outbox": {"author": AUTHOR.loads, "turns": TURNS.loads, "reply": REPLY.loads},
-    "tasks": {"body": TASK.loads},
-    "episodes": {"people": STRINGS.loads, "tags": STRINGS.loads},
-    "window_pasts": {"people": STRINGS.loads},
-    "reactions": {"emojis": STRINGS.loads},
-    "commands": {"message": MESSAGE.loads},
-    "place_aliases": {"place_key": STRINGS.loads},
-    "place_events": {"body": ANY.loads},
-    "rooms": {"cap": CAP.loads},
-}
 _SECRET = {  # who knows a delimiter can write what looks like our own markup
     "places": ("delimiter",),
     "rooms": ("key_digest",),
@@ -178,7 +126,7 @@ class Pages:
 def _decode_row(table: str, row: dict[str, Any]) -> dict[str, Any]:
     for name in _SECRET.get(table, ()):
         del row[name]
-    read = {name: json.loads(row[name]) for name in _JSON.get(table, ()) if row[name] is not None}
+    read = {name: json.loads(row[name]) for name in JSON_COLUMNS.get(table, ()) if row[name] is not None}
     return {**row, **read}
 
 
@@ -214,9 +162,9 @@ def _unreadable_facts(database: Database) -> Iterator[str]:
 
 
 def _unreadable_values(database: Database) -> Iterator[str]:
-    """Read all columns that are exported, and decode those with JSON."""
+    """Read all columns that are exported, and decode those with JSON; those of messages are decoded with them."""
     for table in _exported():
-        decoded = _JSON.get(table.name, {})
+        decoded = JSON_COLUMNS.get(table.name, {}) if table.name != "messages" else {"media": ANY.loads}
         checked = [(number, column, decoded.get(column)) for number, column in enumerate(table.columns)]
         for values in database.each(table.select()):
             for number, column, loads in checked:

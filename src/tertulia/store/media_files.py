@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from msgspec.structs import replace
@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 
 _USE = timedelta(days=1)  # between two changes of `used_at`
 _UPLOAD = timedelta(minutes=10)  # in which the upload of a file may be under way
+_LAST = datetime.max.replace(tzinfo=UTC)
 _ATTEMPTS = 5  # to add a file that is removed meanwhile
 _REMOVED = 100  # files that are removed at once, while no row is written
 
@@ -196,35 +197,30 @@ class SqlMedia(Repository):
 
     async def sweep(self, *, unused_since: datetime, at: datetime) -> int:
         self._refuse_beside()
-        gone = set() if await self._reader.run(_is_empty) else await self._remove_rows(unused_since, at)
+
+        def remove_old(database: Database) -> set[str]:
+            file_garbage.correct_uses(database, at)
+            file_garbage.remove_old_rows(database, since=unused_since, at=at)
+            return file_garbage.find_unused(database, unused_since)
+
+        gone = await self._remove_garbage(at - GRACE, remove_old)
         await self.remove_strays()
         return len(gone)
 
-    async def _remove_rows(self, unused_since: datetime, at: datetime) -> set[str]:
-        """Remove the rows of files that are not needed; return their hashes."""
-        garbage = await self._find_garbage(at - GRACE)
+    async def remove_unreferenced(self) -> None:
+        """Remove the rows of all files that nothing refers to at this moment."""
+        await self._remove_garbage(_LAST, lambda _: set())
+
+    async def _remove_garbage(self, before: datetime, find_more: Callable[[Database], set[str]]) -> set[str]:
+        """Remove the rows of files that nothing refers to, last used *before* a moment, and of more; return all."""
+        garbage = await self._find_garbage(before)
 
         def remove_rows(database: Database) -> set[str]:
-            file_garbage.correct_uses(database, at)
-            file_garbage.remove_old_rows(database, since=unused_since, at=at)
-            found = file_garbage.find_unreferenced(database, at - GRACE, among=garbage)
-            found |= file_garbage.find_unused(database, unused_since)
+            found = find_more(database) | file_garbage.find_unreferenced(database, before, garbage)
             named = file_garbage.named_hashes(database) if found else set()
             return file_garbage.remove_files(database, found - named, keep=named)
 
         return await self._writer.run(remove_rows)
-
-    async def remove_unreferenced(self) -> None:
-        """Remove the rows of all files that nothing refers to at this moment."""
-        garbage = await self._find_garbage(None)
-
-        def remove_rows(database: Database) -> None:
-            named = file_garbage.named_hashes(database)
-            found = file_garbage.find_unreferenced(database, among=garbage)
-            file_garbage.remove_files(database, found - named, keep=named)
-
-        if garbage:
-            await self._writer.run(remove_rows)
 
     async def remove_strays(self) -> None:
         """Remove the files without a row."""
@@ -306,7 +302,7 @@ class SqlMedia(Repository):
             with _optional():
                 await self._writer.run(lambda database: database.run(update, now=now, files=files))
 
-    async def _find_garbage(self, before: datetime | None) -> set[str]:
+    async def _find_garbage(self, before: datetime) -> set[str]:
         """Return the files that no message, quote or turn has, read page by page, so that others can read meanwhile."""
         found = await self._reader.run(lambda database: file_garbage.find_unreferenced(database, before))
         last = await self._reader.run(file_garbage.last_message) if found else 0
@@ -335,12 +331,6 @@ def _without_row(database: Database, sha256s: Sequence[str]) -> list[str]:
     rows = database.all("SELECT sha256 FROM files WHERE sha256 IN (:sha256s)", sha256s=sha256s)
     known = {sha256 for (sha256,) in rows}
     return [sha256 for sha256 in sha256s if sha256 not in known]
-
-
-def _is_empty(database: Database) -> bool:
-    """Return whether no table of media has a row."""
-    select = "SELECT 1 FROM files UNION ALL SELECT 1 FROM media_files UNION ALL SELECT 1 FROM handles LIMIT 1"
-    return database.one(select) is None
 
 
 def _find(database: Database, unique_ids: Collection[str]) -> dict[str, StoredFile | FetchFailure]:

@@ -10,7 +10,7 @@ import secrets
 import string
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from tertulia.messages import Message, Place, PlaceKey, Quote, Reply
 from tertulia.platform import Change, Commanded, Deleted, Edited, Reacted, Received
 from tertulia.store import episodes, events, usage
 from tertulia.store.database import Database, insert_row
-from tertulia.store.encoding import MESSAGE, PLACE, QUOTE, REPLY, STRINGS, TASK, clean, dumps, format_time, parse_time
+from tertulia.store.encoding import PLACE, STRINGS, clean, dumps, format_time, parse_time
 from tertulia.store.forget.retraction import strip_quotes
 from tertulia.store.identities import (
     conversation_start,
@@ -32,6 +32,7 @@ from tertulia.store.identities import (
     upsert_author,
     upsert_place,
 )
+from tertulia.store.json_columns import rewrite
 from tertulia.store.threads import Access, Repository, reading, writing
 from tertulia.tasks.task import Task
 from tertulia.timezones import utc
@@ -81,11 +82,18 @@ class SqlPlaceSettings(Repository):
         delimiter: str | None = row[0] if row else None
         if delimiter is None:
             made = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
-            delimiter = await self._writer.run(lambda database: _set_delimiter(database, place, made), places=[place])
+            delimiter = await self._set_delimiter(place, made)
         if len(self._delimiters) >= _CACHE_SIZE:
             self._delimiters.clear()
         self._delimiters[key] = delimiter
         return delimiter
+
+    @writing
+    def _set_delimiter(self, database: Database, place: Place, made: str) -> str:
+        """Set the delimiter of *place* to *made* if it has none; return its delimiter."""
+        update = "UPDATE places SET delimiter = coalesce(delimiter, :made) WHERE id = :place RETURNING delimiter"
+        ((delimiter,),) = database.all(update, made=made, place=upsert_place(database, place))
+        return str(delimiter)
 
     @reading
     def beginning(self, database: Database, place: Place) -> int:
@@ -101,9 +109,9 @@ class SqlPlaceSettings(Repository):
             return
         events.add_place_changes(database, [row], at=at)
         episodes.remove_spanning(database, row, beginning)
-        quoting = """SELECT m.id, m.reply FROM messages m JOIN messages q ON q.place = m.place
+        quoting = """SELECT m.id FROM messages m JOIN messages q ON q.place = m.place
             AND q.message_id = m.reply_to WHERE m.place = :place AND m.number >= :first AND q.number < :first"""
-        strip_quotes(database, database.all(quoting, place=row, first=beginning), at)
+        strip_quotes(database, [quote for (quote,) in database.all(quoting, place=row, first=beginning)], at)
 
     async def blocked(self) -> frozenset[tuple[str, str]]:
         return (await self._current_blocks()).authors
@@ -151,13 +159,6 @@ class SqlPlaceSettings(Repository):
 class _Blocks(NamedTuple):
     authors: frozenset[tuple[str, str]]  # platforms and ids
     next_end: datetime | None
-
-
-def _set_delimiter(database: Database, place: Place, made: str) -> str:
-    """Set the delimiter of *place* to *made* if it has none; return its delimiter."""
-    update = "UPDATE places SET delimiter = coalesce(delimiter, :made) WHERE id = :place RETURNING delimiter"
-    ((delimiter,),) = database.all(update, made=made, place=upsert_place(database, place))
-    return str(delimiter)
 
 
 def _read_blocks(database: Database) -> _Blocks:
@@ -218,13 +219,13 @@ def join_place(database: Database, place: Place) -> None:
 def migrate_place(database: Database, old: Place, new: Place) -> None:
     """Continue the place *old* as *new*. A repeated call changes nothing."""
     row, there = find_place(database, old), find_place(database, new)
-    if place_key(old) == place_key(new) or (row is not None and row == there and _is_migrated(database, row, old)):
-        return
+    if place_key(old) == place_key(new) or (row is not None and row == there and current_place(database, old) != old):
+        return  # done before; a place that still has its old id goes back to an earlier one
     if there is not None and row != there:
         new = current_place(database, new)
     if row is None:  # without messages
         row = there if there is not None else upsert_place(database, new)
-        _add_alias(database, place_key(old), row)
+        insert_row(database, "place_aliases", place_key=place_key(old), place=row)
     else:
         _move(database, row, current_place(database, old), new)
     database.cache.clear()
@@ -249,11 +250,7 @@ def _move(database: Database, row: int, old: Place, new: Place) -> None:
         row=row,
     )
     _rewrite_places(database, row, new)
-    _add_alias(database, place_key(old), row)
-
-
-def _add_alias(database: Database, key: str, row: int) -> None:
-    insert_row(database, "place_aliases", place_key=key, place=row)
+    insert_row(database, "place_aliases", place_key=place_key(old), place=row)
 
 
 def migrated_places(database: Database) -> dict[PlaceKey, Place]:
@@ -269,12 +266,6 @@ def migrated_places(database: Database) -> dict[PlaceKey, Place]:
         new = replace(last, platform=platform, id=place_id, thread=thread, service=space)
         found[old_platform, old_id, old_thread[0] if old_thread else None] = new
     return found
-
-
-def _is_migrated(database: Database, row: int, old: Place) -> bool:
-    """Return whether the place of *row* no longer has the id *old*; if it has, it migrates back to an earlier id."""
-    ((now,),) = database.all("SELECT place_key FROM places WHERE id = :row", row=row)
-    return bool(now != place_key(old))
 
 
 def redirect_change(database: Database, change: C) -> C:
@@ -333,9 +324,12 @@ def _rename_messages(database: Database, row: int, old: Place) -> None:
     def name(message_id: str) -> str:
         return migrated_id(old.id, message_id)
 
-    _rewrite(database, row, "runs", "message_ids", lambda text: dumps([name(one) for one in STRINGS.loads(text)]))
-    _rewrite(database, row, "messages", "reply", lambda text: dumps(_quote(QUOTE.loads(text), name)))
-    _rewrite(database, row, "message_changes", "before", lambda text: dumps(_message(MESSAGE.loads(text), name)))
+    for table, column, change in (
+        ("runs", "message_ids", lambda ids: [name(one) for one in ids]),
+        ("messages", "reply", partial(_quote, name=name)),
+        ("message_changes", "before", partial(_message, name=name)),
+    ):
+        rewrite(database, table, column, change, "place = :place", place=row)
 
 
 def _quote(quote: Quote, name: Callable[[str], str]) -> Quote:
@@ -408,13 +402,12 @@ def _rewrite_places(database: Database, row: int, new: Place) -> None:
     for title, body in database.all("SELECT id, body FROM titles WHERE place = :row", row=row):
         _rewrite_title(database, title, dumps(in_new_place(PLACE.loads(body))))
 
-    def rewrite_message(text: str) -> str:
-        message = MESSAGE.loads(text)
-        return dumps(replace(message, place=in_new_place(message.place)))
-
-    _rewrite(database, row, "message_changes", "before", rewrite_message)
-    _rewrite(database, row, "outbox", "reply", lambda text: dumps(_migrated_reply(REPLY.loads(text), in_new_place)))
-    _rewrite(database, row, "tasks", "body", lambda text: dumps(_migrated_task(TASK.loads(text), in_new_place)))
+    for table, column, change in (
+        ("message_changes", "before", lambda message: replace(message, place=in_new_place(message.place))),
+        ("outbox", "reply", lambda reply: _migrated_reply(reply, in_new_place)),
+        ("tasks", "body", lambda task: _migrated_task(task, in_new_place)),
+    ):
+        rewrite(database, table, column, change, "place = :place", place=row)
 
 
 def _rewrite_title(database: Database, title: int, body: str) -> None:
@@ -442,10 +435,3 @@ def _migrated_task(task: Task, in_new_place: Callable[[Place], Place]) -> Task:
     if isinstance(source := args.get("source"), str):
         args["source"] = migrated_id(task.place.id, source)
     return replace(task, place=place, args=args)
-
-
-def _rewrite(database: Database, place: int, table: str, column: str, change: Callable[[str], str]) -> None:
-    """Replace the values of a column by changed ones."""
-    select = f"SELECT id, {column} FROM {table} WHERE place = :place AND {column} IS NOT NULL"
-    rows = [{"row": row, "changed": change(text)} for row, text in database.all(select, place=place)]
-    database.many(f"UPDATE {table} SET {column} = :changed WHERE id = :row", rows)

@@ -198,11 +198,14 @@ class InspectionContract:
         await store.usage.add(old, place=None)
 
         sums = {one.model: one for one in await store.inspection.call_sums(NOON)}
+        of_group = await store.inspection.call_sums(NOON, place=GROUP)
+        of_nowhere = await store.inspection.call_sums(NOON, place=replace(GROUP, id="none"))
 
         ended = NOON + timedelta(seconds=2)
         assert (sums["m"].place, sums["m"].hour, rounded(sums["m"].spent)) == (GROUP.key, NOON, replace(SPENT, calls=2))
         assert (sums["m"].failed, sums["m"].answered_at, sums["m"].failed_at) == (1, ended, ended)
         assert sums["n"].place is None
+        assert (list(of_group), list(of_nowhere)) == ([sums["m"]], [])
         assert sums["n"].spent == Spent(calls=1, input=1000, cached=600, output=150, unpriced=1)
         times = await store.inspection.call_times(most=3)
         assert list(times)[1:] == [

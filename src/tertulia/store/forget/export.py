@@ -12,6 +12,7 @@ from tertulia.memory.forget import Key, Plan
 from tertulia.store.database import Database
 from tertulia.store.encoding import ANY
 from tertulia.store.forget.removal import DERIVED, OWN, Section
+from tertulia.store.json_columns import JSON_COLUMNS
 
 LEFT_OUT = {
     "prompts": "they repeat what is exported here, between messages of other people; `runs` counts them",
@@ -25,8 +26,6 @@ LEFT_OUT = {
     "bytes of files": "`files` says where they are in the folder of media",
     "texts about other people": "`about_others` is true where only words of this person are in them",
 }
-_JSON = set("parts reply forwarded_from before emojis tags task exchange entry message".split())
-
 SECTIONS = {name: section for name, section in reversed((DERIVED | OWN).items()) if section.shown}
 
 # The places with their newest titles.
@@ -115,25 +114,26 @@ def _rows(database: Database, name: str, section: Section, plan: Plan) -> list[d
     shown = {column: column for column in section.shown.split()} | _MORE.get(name, {})
     select = f"SELECT {', '.join((*key, *shown.values()))} FROM {section.table} WHERE {key[0]} IN (:some)"
     found: defaultdict[Key, list[dict[str, Any]]] = defaultdict(list)
+    encoded = JSON_COLUMNS.get(section.table, ())
     for row in database.all(select, some=some):
-        found[tuple(row[: len(key)])].append(dict(zip(shown, row[len(key) :], strict=True)))
+        read = zip(shown.items(), row[len(key) :], strict=True)
+        values = {name: ANY.loads(value) if value and column in encoded else value for (name, column), value in read}
+        found[tuple(row[: len(key)])].append(values)
     for listed, columns, statement in _LISTS.get(name, ()):
         belonging: defaultdict[Any, list[Any]] = defaultdict(list)
-        for first, *values in database.all(statement, some=some, author=plan.author):
-            belonging[first].append(dict(zip(columns.split(), values, strict=True)) if columns else values[0])
+        for first, *one in database.all(statement, some=some, author=plan.author):
+            belonging[first].append(dict(zip(columns.split(), one, strict=True)) if columns else one[0])
         for (first, *_), rows in found.items():
-            for one in rows:
-                one[listed] = belonging[first]
+            for shown_row in rows:
+                shown_row[listed] = belonging[first]
     more = {"about_others": True} if section.is_about_others else {}
     return [row | more for one in keys for row in found.get(tuple(one), ())]
 
 
 def _finish(section: str, row: dict[str, Any], places: dict[int, dict[str, Any]]) -> dict[str, Any]:
-    """Return a row with its place and its values."""
+    """Return a row with its place."""
     if "place" in row:
         row["place"] = places.get(row["place"])
-    for name in _JSON & row.keys():
-        row[name] = None if row[name] is None else ANY.loads(row[name])
     if section == "quotes_in_versions":
         row["reply"] = row.pop("before").get("reply_to")
     return row

@@ -208,7 +208,7 @@ def mark(database: Database, facts: Sequence[int], at: datetime) -> None:
     """Mark facts as forgotten: from now on they are in no read, and nothing that was said before teaches them."""
     people = {about for (about,) in database.all(_MARK, facts=facts, at=at.isoformat())}
     add_fact_changes(database, facts, at=at)
-    cursors.exclude_facts(database, facts)
+    database.run(cursors.EXCLUDE_FACTS, facts=facts)
     retraction.remove_summaries(database, people)
 
 

@@ -49,6 +49,7 @@ from tertulia.store.encoding import (
 from tertulia.store.file_garbage import files_of
 from tertulia.store.forget.removal import COPIES_OF_TITLES, DERIVED, NOBODY, OWN
 from tertulia.store.identities import find_author, find_place
+from tertulia.store.json_columns import JSON_COLUMNS
 from tertulia.store.prompts import layer_contents
 from tertulia.store.threads import ConnectionThread
 
@@ -511,10 +512,10 @@ class Planner:
             if place not in self._direct and words.at(place).is_in(title):
                 places[place].add(title)
                 self._add("titles", row)
-        for section, (table, column, kind) in COPIES_OF_TITLES.items():
+        for section, (table, column) in COPIES_OF_TITLES.items():
             select = f"SELECT id, place, {column} FROM {table} WHERE place IN (:places) AND {column} IS NOT NULL"
             for row, place, text in await self._all(f"{select} ORDER BY id", places=sorted(places)):
-                if kind.loads(text).place.title in places[place]:
+                if JSON_COLUMNS[table][column](text).place.title in places[place]:
                     self._add(section, row)
 
     async def _read_exchanges(self, words: Vocabulary) -> None:

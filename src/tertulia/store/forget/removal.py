@@ -6,7 +6,7 @@ from the person goes first. Their messages, names and direct chats are `OWN` and
 again, finds everything that is left.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -22,9 +22,10 @@ from tertulia.messages import Author, Message, Quote, Reply
 from tertulia.run.chat_values import place_of_chat
 from tertulia.store import chats, decisions, events, file_garbage, prompts, search_index, tasks
 from tertulia.store.database import Database, insert_into, insert_row
-from tertulia.store.encoding import LEFT_OUT, MESSAGE, PLACE, QUOTE, REPLY, TASK, JsonType, clean, dumps
+from tertulia.store.encoding import PLACE, REPLY, clean, dumps
 from tertulia.store.forget import retraction
 from tertulia.store.identities import find_place, upsert_name
+from tertulia.store.json_columns import rewrite
 from tertulia.store.message_rows import insert_changes
 from tertulia.store.model_caches import drop_caches
 from tertulia.tasks import graph
@@ -84,15 +85,9 @@ def _run(*statements: str) -> Remove:
     return remove
 
 
-def _rewrite(table: str, column: str, kind: JsonType[Any], change: Callable[[Any], Any]) -> Remove:
+def _rewrite(table: str, column: str, change: Callable[[Any], Any]) -> Remove:
     """Remove what a value no longer has when it is changed."""
-
-    def remove(database: Database, rows: Sequence[Any], work: Work) -> None:
-        found = database.all(f"SELECT id, {column} FROM {table} WHERE id IN (:rows)", rows=rows)
-        changed = [{"row": row, "text": dumps(change(kind.loads(text)))} for row, text in found]
-        database.many(f"UPDATE {table} SET {column} = :text WHERE id = :row", changed)
-
-    return remove
+    return lambda database, rows, work: rewrite(database, table, column, change, "id IN (:rows)", rows=rows)
 
 
 def _remove_descriptions(database: Database, rows: Sequence[Any], work: Work) -> None:
@@ -241,7 +236,7 @@ _REMOVE_QUOTES = "UPDATE messages SET reply_to = NULL, reply_author = NULL, repl
 def _reduce_quotes(database: Database, rows: Sequence[Any], work: Work) -> None:
     insert_changes(database, rows, "removed", work.at)
     database.run("UPDATE messages SET reply_author = NULL WHERE id IN (:rows)", rows=rows)
-    _rewrite("messages", "reply", QUOTE, _bare)(database, rows, work)
+    rewrite(database, "messages", "reply", _bare, "id IN (:rows)", rows=rows)
 
 
 def _bare(quote: Quote) -> Quote:
@@ -264,7 +259,7 @@ _detach_usage = _run(
     "UPDATE usage SET author = NULL WHERE id IN (:rows) AND author = :author",
     "UPDATE usage SET place = NULL WHERE id IN (:rows) AND place IN (:direct)",
 )
-_reduce_quotes_in_versions = _rewrite("message_changes", "before", MESSAGE, _with_bare_quote)
+_reduce_quotes_in_versions = _rewrite("message_changes", "before", _with_bare_quote)
 _THEIRS = "author = :author OR place IN (:direct)"
 _BY_NAME = "name IN (SELECT id FROM names WHERE author = :author)"
 # A person who is blocked by somebody, and not because they are being forgotten.
@@ -274,10 +269,10 @@ _BLOCKED = """author = :author AND NOT EXISTS (
 _FACT = "place fact_id key text scope confidence learned_at valid_from valid_until superseded_by imported_from"
 _EPISODE = "place episode_id began_at ended_at"
 _CALL = "place purpose run_id model answered_by begun_at ended_at status why input output money"
-COPIES_OF_TITLES: Mapping[str, tuple[str, str, JsonType[Any]]] = {
-    "titles_in_tasks": ("tasks", "body", TASK),
-    "titles_in_replies": ("outbox", "reply", REPLY),
-    "titles_in_versions": ("message_changes", "before", MESSAGE),
+COPIES_OF_TITLES = {
+    "titles_in_tasks": ("tasks", "body"),
+    "titles_in_replies": ("outbox", "reply"),
+    "titles_in_versions": ("message_changes", "before"),
 }
 
 # The sections in the order in which they are removed; an export shows the last ones first.
@@ -306,7 +301,7 @@ DERIVED = {
     "window_summaries": Section("window_pasts", "place", is_about_others=True),
     "titles": Section("titles", "place title", _empty_titles),
     **{name: Section(remove=_rewrite(*column, _without_title)) for name, column in COPIES_OF_TITLES.items()},
-    "left_out": Section(remove=_rewrite("prompts", "left_out", LEFT_OUT, _without_facts)),
+    "left_out": Section(remove=_rewrite("prompts", "left_out", _without_facts)),
     "runs": Section(
         "runs",
         "place run_id began_at ended_at status model prompts_removed_at",
@@ -376,6 +371,7 @@ def remove_place_part(database: Database, place: int, at_once: int = 100) -> boo
         return False
     for statement in _EMPTY_PLACE:
         database.run(statement, place=place)
+    database.cache.clear()
     return True
 
 

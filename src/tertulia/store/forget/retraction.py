@@ -13,8 +13,9 @@ from tertulia.memory.values import FactRules
 from tertulia.messages import Quote
 from tertulia.store import episodes, search_index
 from tertulia.store.database import Database
-from tertulia.store.encoding import QUOTE, dumps, parse_time
+from tertulia.store.encoding import parse_time
 from tertulia.store.fact_rows import SOURCES, add_fact_changes, rows_of_facts, select_facts, upsert_facts
+from tertulia.store.json_columns import rewrite
 from tertulia.store.message_rows import insert_changes
 from tertulia.timezones import utc
 
@@ -42,9 +43,9 @@ _WITH_SUPERSEDED = """WITH RECURSIVE found (id, fact_id) AS (
 
 
 # The quotes of messages, or of their parts.
-_QUOTES_OF = """SELECT q.id, q.reply FROM messages m JOIN messages q ON q.place = m.place AND q.reply_to = m.message_id
+_QUOTES_OF = """SELECT q.id FROM messages m JOIN messages q ON q.place = m.place AND q.reply_to = m.message_id
     WHERE m.id IN (:messages)
-    UNION SELECT q.id, q.reply FROM message_parts p JOIN messages q ON q.place = p.place AND q.reply_to = p.message_id
+    UNION SELECT q.id FROM message_parts p JOIN messages q ON q.place = p.place AND q.reply_to = p.message_id
     WHERE p.message IN (:messages)"""
 
 # A sentence for which a message is hidden.
@@ -125,14 +126,14 @@ def _merge_again(
         _remove_rows(database, rows_of_facts(database, [fact.id for fact in before if fact.id not in after]))
 
 
-def strip_quotes(database: Database, found: Collection[tuple[int, str]], at: datetime | None) -> None:
-    """Reduce the quotes in these messages, given by row and quote, to the id and author of the quoted message."""
-    if not found:
-        return
-    insert_changes(database, [row for row, _ in found], "removed", at)
-    quotes = [(row, QUOTE.loads(reply)) for row, reply in found]
-    bare = [{"row": row, "reply": dumps(Quote(message_id=one.message_id, author=one.author))} for row, one in quotes]
-    database.many("UPDATE messages SET reply = :reply WHERE id = :row", bare)
+def strip_quotes(database: Database, rows: Collection[int], at: datetime | None) -> None:
+    """Reduce the quotes in these messages to the id and author of the quoted message."""
+
+    def bare(quote: Quote) -> Quote:
+        return Quote(message_id=quote.message_id, author=quote.author)
+
+    insert_changes(database, rows, "removed", at)
+    rewrite(database, "messages", "reply", bare, "id IN (:rows)", rows=rows)
 
 
 def hide_messages(database: Database, rows: Sequence[Any], at: datetime | None) -> list[int]:
@@ -152,7 +153,7 @@ def hide_stating(database: Database, sentences: Mapping[int, Sequence[str]], at:
     database.many(_INSERT_SENTENCE, [{"row": row, "text": text} for row in sentences for text in sentences[row]])
     if hidden := hide_messages(database, list(sentences), at):
         episodes.remove_containing(database, hidden)
-        strip_quotes(database, database.all(_QUOTES_OF, messages=hidden), at)
+        strip_quotes(database, [row for (row,) in database.all(_QUOTES_OF, messages=hidden)], at)
 
 
 def unhide_edited(database: Database, row: int, text: str, at: datetime, rules: FactRules) -> None:

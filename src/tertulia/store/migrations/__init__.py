@@ -21,7 +21,12 @@ def version(database: Connection) -> int:
 def refuse_newer(database: Connection, migrations: Sequence[Migration] = MIGRATIONS) -> int:
     """Return the version of the file; raise if this program does not know it, or knows another edition of it."""
     found = version(database)
-    _refuse_other_edition(database, found)
+    first = database.one("SELECT edition FROM migrations WHERE number = 1") if found else None
+    if first and first[0] != EDITION:
+        raise StoreRefused(
+            f"an unreleased version of this program has made it (tables of edition {first[0]}, this one has {EDITION}),"
+            " and there is no way from one to the other: move the file away to begin a new one"
+        )
     if found > len(migrations):
         raise StoreTooNew(
             f"a newer program has written it: its tables have version {found}, this program knows {len(migrations)}"
@@ -29,21 +34,12 @@ def refuse_newer(database: Connection, migrations: Sequence[Migration] = MIGRATI
     return found
 
 
-def _refuse_other_edition(database: Connection, found: int) -> None:
-    first = database.one("SELECT edition FROM migrations WHERE number = 1") if found else None
-    if first and first[0] != EDITION:
-        raise StoreRefused(
-            f"an unreleased version of this program has made it (tables of edition {first[0]}, this one has {EDITION}),"
-            " and there is no way from one to the other: move the file away to begin a new one"
-        )
-
-
-def refuse_older(database: Connection, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+def refuse_older(database: Connection) -> None:
     """Raise `StoreRefused` if the file needs migrations, for callers that must not run them."""
-    found = refuse_newer(database, migrations)
-    if found < len(migrations):
+    found = refuse_newer(database)
+    if found < len(MIGRATIONS):
         raise StoreRefused(
-            f"an older program has written it: its tables have version {found}, this program needs {len(migrations)}; "
+            f"an older program has written it: its tables have version {found}, this program needs {len(MIGRATIONS)}; "
             "start tertulia chat or the bot once to bring it up to date"
         )
 

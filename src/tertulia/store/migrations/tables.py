@@ -440,7 +440,7 @@ RUNS = (
         media TEXT  -- in which form each medium of the prompt went: JSON
     )""",
     "CREATE INDEX calls_by_run ON calls (run_id) WHERE run_id IS NOT NULL",
-    "CREATE INDEX calls_by_place ON calls (place)",
+    "CREATE INDEX calls_by_place ON calls (place, ended_at)",
     "CREATE INDEX calls_by_author ON calls (author)",
     "CREATE INDEX calls_by_time ON calls (ended_at)",
     f"""CREATE TABLE usage (  -- of model calls, summed up

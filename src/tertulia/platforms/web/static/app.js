@@ -7,7 +7,7 @@ import {
 import { Avatar, Icon, Loaded, Logo } from "./parts.js";
 import { press } from "./keys.js";
 
-const HOME_EVERY = 5; // seconds
+const HOME_EVERY = 10; // seconds
 
 // Each view by its address: its module is loaded when it is opened first. Groups of the pattern are its properties.
 const VIEWS = [

@@ -8,6 +8,8 @@ import { Act, Avatar, Chip, Empty, Icon, Loaded, Money, ToolChip } from "../part
 import { LiveText, readTexts } from "../text.js";
 import { ToDecide, taskWords } from "./home.js";
 
+const TOGETHER = 150; // milliseconds in which changes come together: a message, its decision, its run
+
 /** Messages by their numbers: nothing twice, nothing missing between the pages. */
 function joined(before, after) {
   if (!before.length || !after.length) return [...before, ...after];
@@ -75,7 +77,7 @@ function useMessages(key, start) {
     change: ({ anew, runs = [] }) => {
       setOpen((before) => [...(anew ? [] : before).filter((one) => !runs.some(({ run }) => run.id === one.run.id)), ...runs.filter(({ run }) => (run.status || "open") === "open")]);
       clearTimeout(timer.current);
-      timer.current = setTimeout(() => current.current.atEnd && newest(), 60);
+      timer.current = setTimeout(() => current.current.atEnd && newest(), TOGETHER);
     },
   });
 
@@ -88,9 +90,9 @@ export function PlacePage({ place: key }) {
   const shown = useMessages(key, start);
   const agent = useSignal(home)?.agent || t("home.bot");
   const { rows, page, open, texts } = shown;
-  const last = rows[rows.length - 1]?.number;
+  const answer = rows.findLast((one) => one.wrote)?.number;
   const runs = useApi(`/runs?place=${encodeURIComponent(key)}`);
-  useEffect(() => void (runs.data && runs.reload()), [last]);
+  useEffect(() => void (runs.data && runs.reload()), [answer]);
   const runOf = new Map((runs.data || []).map((one) => [one.run.id, one]));
   if (!page) return html`<${Loaded} of=${{ error: shown.error }}>${() => null}<//>`;
   const { row } = page;
