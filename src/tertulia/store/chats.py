@@ -103,7 +103,6 @@ def remove_chat(database: Database, name: str) -> bool:
     place = find_place(database, place_of_chat(name))
     if place is not None:
         removal.remove_place(database, place)
-        database.cache.clear()
     drop_caches(database)
     return bool(database.run("DELETE FROM chats WHERE name = :name", name=name))
 

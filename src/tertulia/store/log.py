@@ -197,7 +197,7 @@ class Snapshot(Log):
         if not all(read):
             missing = [number for number in wanted if number not in cached.entries]
             self._add(cached, self._database.all(_IN_RANGE, place=row, start=missing[0], stop=missing[-1] + 1))
-            read = [cached.entries[number] for number in wanted]
+            read = [cached.entries.get(number) for number in wanted]  # none of a place that is being removed
             self._cache.shrink(cached)
         return [entry.message for entry in read if entry]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -30,6 +31,9 @@ from tertulia.messages import Author, Message, Place, Quote, Reply
 from tertulia.parts import Text, ToolCall, ToolResult
 from tertulia.run.journal import Journal
 from tertulia.store import Forgotten, Store
+from tertulia.store.forget import removal
+from tertulia.store.log import SqlLog
+from tertulia.store.threads import Operation
 from tertulia.turns import Prompt, Turn, model, user
 
 SECRET = "my grandmother keeps the blue key under the third flowerpot"
@@ -385,6 +389,29 @@ async def test_while_somebody_reads_what_was_removed_it_is_said_that_it_is_not_g
         assert await store.forget(platform="telegram", author_id=HER.id) == Forgotten(known=False)
 
         assert not files_hold(path.parent, "flowerpot")
+
+
+async def test_her_direct_chat_is_read_and_written_while_it_is_removed(store: Store) -> None:
+    await hear(store, *(a_message("hi", id=str(number), author=HER, place=HOME) for number in range(3)))
+    write, gone = store.writer.run, list[bool]()
+
+    async def run(unit: Operation[Any], **named: Any) -> Any:
+        if getattr(unit, "func", None) is not removal.remove_place_part:
+            return await write(unit, **named)
+        if not gone:
+            await hear(store, a_message("wait", id="3", author=HER, place=HOME))
+        gone.append(await write(unit, **named))
+        await SqlLog(store.reader).read(HOME, 0, 9)
+        if gone == [False, True]:
+            await hear(store, a_message("no, stay", id="4", author=HER, place=HOME))
+        return gone[-1]
+
+    store.writer.run = run  # type: ignore[assignment, method-assign]
+    await store.forget(platform="telegram", author_id=HER.id, at=NOON)
+
+    assert gone == [False, True, False, True]
+    assert await store.names_by_platform(HER.id) == {}
+    assert await store.log.count(HOME) == 0
 
 
 async def test_somebody_nobody_knows_is_forgotten_already(store: Store) -> None:

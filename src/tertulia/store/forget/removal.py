@@ -371,6 +371,7 @@ def remove_place_part(database: Database, place: int, at_once: int = 100) -> boo
         return False
     for statement in _EMPTY_PLACE:
         database.run(statement, place=place)
+    database.cache.clear()
     return True
 
 
