@@ -133,6 +133,17 @@ async def test_who_writes_while_the_store_has_no_room_is_told_to_try_again(
     assert said == [("Eve", "hello")]
 
 
+async def test_many_small_files_of_a_guest_are_too_many(tmp_path: Path) -> None:
+    async with a_room_bot(tmp_path, Scripted(), limits=RoomLimits(bytes=120_000)) as bot:
+        link = await bot.open_room()
+        eve, maya = await bot.guest(link, "Eve"), await bot.guest(link, "Maya")
+        statuses = [(await eve.upload(f"file {number}".encode())).status_code for number in range(4)]
+        other = await maya.upload(b"a file")
+
+    assert statuses == [200, 200, 429, 429]
+    assert other.status_code == 200
+
+
 async def test_a_file_is_sent_whole_or_in_ranges_and_does_nothing(tmp_path: Path) -> None:
     page = b"<!doctype html><script>alert(1)</script>"
     async with a_room_bot(tmp_path, Scripted()) as bot:
