@@ -26,7 +26,6 @@ from tertulia.store.identities import (
     current_place,
     find_author,
     find_place,
-    language_of,
     place_key,
     read_place,
     upsert_author,
@@ -148,7 +147,9 @@ class SqlPlaceSettings(Repository):
 
     @reading
     def language(self, database: Database, *, platform: str, author_id: str) -> str | None:
-        return language_of(database, platform, author_id)
+        select = "SELECT language FROM authors WHERE platform = :platform AND author_id = :author_id"
+        row = database.one(select, platform=clean(platform), author_id=author_id)
+        return row[0] if row else None
 
     def clear_cache(self) -> None:
         """Forget what was read."""
@@ -343,9 +344,10 @@ def _message(message: Message, name: Callable[[str], str]) -> Message:
 
 def _append(database: Database, there: int, row: int) -> None:
     """Append the place *there* to the place *row* and remove it; derived data is built again."""
+    events.write(database)  # those of its messages that came in this transaction go with it
     counts = "SELECT messages, changes, events FROM places WHERE id = :row"
-    ((messages, changes, events),) = database.all(counts, row=row)
-    grown = {"messages": messages, "changes": changes, "events": events}
+    ((messages, changes, numbered),) = database.all(counts, row=row)
+    grown = {"messages": messages, "changes": changes, "events": numbered}
     for table in _DERIVED:
         database.run(f"DELETE FROM {table} WHERE place = :there", there=there)
     # they are made anew from all that is known
