@@ -1,14 +1,19 @@
 """One bot at a time."""
 
 import asyncio
+import logging
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
+import postgres
 from tertulia.errors import StoreBroken, StoreBusy
 from tertulia.store import Store
 from tertulia.store.database import Database
+from tertulia.store.postgres import connection, holder
 from tertulia.store.postgres.holder import LEASE
 
 
@@ -54,3 +59,31 @@ async def test_a_killed_bot_is_followed_and_writes_nothing_any_more(url: str, tm
     await following.writer.run(write)
     await following.close()
     await frozen.close()
+
+
+async def test_an_outage_of_the_server_is_one_line_and_its_end_another(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO, holder.log.name)
+    monkeypatch.setattr(holder, "_RENEWAL", 0.01)
+    monkeypatch.setattr(connection, "_WAITS", (0.01,))
+    connect, attempts, url = psycopg.connect, list[int](), postgres.new_database()
+
+    def counted(*args: Any, **named: Any) -> Any:
+        attempts.append(1)
+        return connect(*args, **named)
+
+    async with Store.open(url, media_folder=tmp_path):
+        with psycopg.connect(postgres.server(), autocommit=True) as admin:
+            name = conninfo_to_dict(url)["dbname"]
+            admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
+            monkeypatch.setattr(psycopg, "connect", counted)
+            admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
+            while len(attempts) < 10:
+                await asyncio.sleep(0.01)
+            admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true".encode())
+            while len(caplog.messages) < 2:
+                await asyncio.sleep(0.01)
+
+    assert ["does not answer" in line for line in caplog.messages] == [True, False]
+    assert caplog.messages[1].endswith("answers again")
