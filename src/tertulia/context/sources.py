@@ -190,7 +190,7 @@ def window(
         start, messages = read.start, read.messages
         own = OwnMedia(messages, read.turns, read.context)
         shown, cut, room, notices, left = fit_window(read, own, within, allowed)
-        counter = await count_by_files(read.context, messages[cut:], files)
+        counter = await count_by_files(read.context, own.messages, files)
         fitted, used, in_words = fit_batch(read.context, request_limits(allowed), counter)
         limits = limits_of_window(request_limits(allowed), used, tokens=room) if media else NOTHING
         newest = media_marks or media_marks_of(context.place, buffered=buffer is not None)
@@ -260,7 +260,7 @@ def levels(
         before = tuple(read.before[index] for index in select_messages(read.before, read.context.question, most=most))
         turns = await unedited_turns(log, (*before, *read.after))
         own = OwnMedia((*before, *read.after), turns, read.context)
-        counter = await count_by_files(read.context, (*before, *read.after), files)
+        counter = await count_by_files(read.context, own.messages, files)
         fitted, used, in_words = fit_batch(read.context, request_limits(allowed), counter)
         limits = request_limits(allowed).minus(used) if media else NOTHING
         shown, made, left = fit_levels(before, read.after, allowed, limits=limits, counter=counter, own=own)

@@ -23,13 +23,14 @@ Turns = Mapping[str, tuple[Turn, ...]]  # by the id of the message
 
 
 class OwnMedia:
-    """The media of the agent's own messages, of which some have turns."""
+    """The messages with media; of those of the agent, of which some have turns, their media."""
 
     def __init__(self, messages: Sequence[Message], turns: Turns, context: Context) -> None:
         taken = context.taken
         self._turns = turns
         self._with_media = with_sent_media(turns)
-        own = [one for one in with_media(messages) if one.id not in turns and context.is_own(one)]
+        self.messages = with_media(messages)
+        own = [one for one in self.messages if one.id not in turns and context.is_own(one)]
         if self._with_media:
             own += (one for one in messages if one.id in self._with_media)
         self._stand_ins = {one.id: _stand_in(one, self._with_media.get(one.id, ()), taken) for one in own}

@@ -492,11 +492,9 @@ class Engine:
             raise InvalidValue(f"the engine has no platform {given}; there are: {there}")
 
     async def _on_place_idle(self, worker: PlaceWorker) -> None:
-        """Let memory learn from a place whose worker has ended; if it has answered, retry items of the outbox."""
+        """Let memory learn from a place whose worker has ended."""
         if self.memory:
             self.memory.wake(worker.place)
-        if worker.has_answered:
-            await self._parts.outbox_sender.enqueue_retries()
 
     def _act_on(self, changes: Sequence[Change]) -> None:
         """Act on changes that are stored."""

@@ -324,7 +324,8 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             "stop place": stop_place,
             "forget person": forget_person,
         }
-        return OrderWorker(store.orders, actions=actions, done=done, now=self.now)
+        retries = self.outbox_sender.enqueue_retries
+        return OrderWorker(store.orders, actions=actions, done=done, retries=retries, now=self.now)
 
     def replayer(self, options: ContextOptions, zone: str) -> Replayer:
         return Replayer(

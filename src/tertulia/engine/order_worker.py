@@ -50,12 +50,14 @@ class OrderWorker:
         actions: Mapping[OrderKind, Callable[[Order], Awaitable[None]]],
         done: Callable[[Order], Awaitable[None]],
         now: Callable[[], datetime],
+        retries: Callable[[], Awaitable[None]] | None = None,
         poll: float = POLL,
     ) -> None:
         self._orders = orders
         self._actions = actions  # what the store cannot do alone; each may be done twice
         self._done = done  # called with each order that the store has carried out
         self._now = now
+        self._retries = retries  # finds replies that others have set to be sent again
         self._poll = poll
         self._lock = asyncio.Lock()
 
@@ -65,6 +67,8 @@ class OrderWorker:
             try:
                 for order in await self._orders.waiting():
                     await self.carry_out(order)
+                if self._retries:
+                    await self._retries()
             except StoreTrouble as trouble:
                 log.debug("orders are read again: %s", trouble)
             await asyncio.sleep(self._poll)  # time passes elsewhere, whatever the clock of the engine says

@@ -90,7 +90,6 @@ class PlaceWorker:
         self.place = place
         self.keys = [place.key]  # of the place and of its former ids, the newest last
         self.answered: Message | None = None  # the target of the batch in work, also before its run is stored
-        self.has_answered = False  # a batch, or resumed a run
         self._parts = parts
         self._debounce = Debounce(
             place,
@@ -157,7 +156,6 @@ class PlaceWorker:
 
     async def _run_stoppable(self, work: Awaitable[None]) -> None:
         """Run *work*, which `stop` may cancel."""
-        self.has_answered = True
         self._current_run = asyncio.ensure_future(work)
         try:
             await self._current_run

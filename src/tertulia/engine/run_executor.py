@@ -54,7 +54,7 @@ def as_models(given: Model | Sequence[Model]) -> tuple[Model, ...]:
 def new_run(messages: Sequence[Message], target: Message, *, at: datetime, model: str, profile: str) -> Run:
     """Return a run that takes *messages* and answers *target*; it has not begun."""
     return Run(
-        id=secrets.token_hex(10),
+        id=f"{int(at.timestamp()) & 0xFFFFFF:06x}{secrets.token_hex(7)}",
         place=target.place,
         target=target.id,
         taken=tuple(message.id for message in messages),

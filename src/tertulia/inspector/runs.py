@@ -52,10 +52,11 @@ async def runs(
     status: RunStatus | None = None,
     place: Place | None = None,
     before: str | None = None,
+    fact: str | None = None,
     most: int = PAGE,
 ) -> tuple[RunRow, ...]:
-    """Return the newest runs before the one with the id *before*, the newest first."""
-    found = await store.inspection.runs(place=place, status=status, before=before, most=most)
+    """Return the newest runs before the one with the id *before*, the newest first; those that were shown a fact."""
+    found = await store.inspection.runs(place=place, status=status, before=before, fact=fact, most=most)
     return run_rows(found, await store.inspection.blocked())
 
 

@@ -42,10 +42,8 @@ class CleaningPass:
     def __init__(
         self, *, delimiter: str, kinds: Collection[str], markers: Collection[str], again: bool = False
     ) -> None:
-        known = markup.Markers.of(markers)
-        self._line_start_grammars = markup.line_start_grammars(delimiter, kinds, known)
-        self._inline_grammars = markup.inline_grammars(delimiter, known, again=again)
-        self._plain_text = _plain_text_pattern(delimiter[:2], frozenset(marker[:3] for marker in known.in_brackets))
+        rules = _rules(delimiter, tuple(kinds), frozenset(markers), again)
+        self._line_start_grammars, self._inline_grammars, self._plain_text = rules
         self._fast_path = _fast_path_pattern(delimiter[:1])
         self._is_fast = False  # the fast path may be tried on the next chunk
         self._fences = Fences(without=delimiter)
@@ -241,6 +239,19 @@ class CleaningPass:
             if rest:
                 self._fences.add_line(self._line.text)
             self._line = LineBuffer()
+
+
+@lru_cache(maxsize=64)
+def _rules(
+    delimiter: str, kinds: Collection[str], markers: frozenset[str], again: bool
+) -> tuple[markup.Table, markup.Table, re.Pattern[str]]:
+    """Return the grammars that match at the start of a line and within it, and a pattern of plain text."""
+    known = markup.Markers.of(markers)
+    return (
+        markup.line_start_grammars(delimiter, kinds, known),
+        markup.inline_grammars(delimiter, known, again=again),
+        _plain_text_pattern(delimiter[:2], frozenset(marker[:3] for marker in known.in_brackets)),
+    )
 
 
 @lru_cache(maxsize=256)

@@ -102,8 +102,15 @@ class Database(Protocol):
         """Run a statement; return how many rows it changed."""
         ...
 
+    def send(self, statement: str, /, **values: Any) -> None:
+        """Run a statement whose answer nobody needs, at once or with the next one; its error comes then.
+
+        A commit waits for all of them.
+        """
+        ...
+
     def many(self, statement: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Run a statement once for each mapping of values, in one round trip."""
+        """Send a statement once for each mapping of values."""
         ...
 
     def insert(self, statement: str, /, **values: Any) -> int:
@@ -124,9 +131,14 @@ def insert_row(database: Database, table: str, /, **values: Any) -> int:
     return database.insert(insert_into(table, *values), **values)
 
 
+def send_row(database: Database, table: str, /, **values: Any) -> None:
+    """Insert a row whose id nobody needs."""
+    database.send(insert_into(table, *values), **values)
+
+
 def upsert_row(database: Database, table: str, key: str, /, **values: Any) -> None:
     """Insert a row, in place of one that has its key."""
-    database.run(upsert_into(table, key, *values), **values)
+    database.send(upsert_into(table, key, *values), **values)
 
 
 class Failure(Enum):
@@ -195,8 +207,8 @@ class Connection(Database, Protocol):
         with suppress(*self.errors):
             self.rollback()
 
-    def send(self, statement: str) -> None:
-        """Run a statement without values, at once or with the next one."""
+    def flush(self) -> None:
+        """Wait until all that was sent has run; raise its error."""
         ...
 
     def savepoint(self) -> int:
@@ -209,6 +221,8 @@ class Connection(Database, Protocol):
         if undo:
             self.cache.clear()
             del self.events[before:]
+            with suppress(*self.errors):
+                self.flush()
             self.send("ROLLBACK TO SAVEPOINT job")
         self.send("RELEASE SAVEPOINT job")
 

@@ -37,7 +37,7 @@ _ANSWERED = Decision(reason="answered")
 def add(database: Database, message: int, place: int, reason: Reason, at: datetime | None) -> None:
     """Store the decision about a new message: mostly that it waits."""
     insert = "INSERT INTO decisions (message, place, reason, at) VALUES (:message, :place, :reason, :at)"
-    database.run(insert, message=message, place=place, reason=reason, at=format_time(at))
+    database.send(insert, message=message, place=place, reason=reason, at=format_time(at))
 
 
 def skip(

@@ -1,5 +1,6 @@
 """Durable events: stored in the transaction that causes them, numbered per place, published after the commit.
 
+They are written at the end of the transaction, those of all jobs that are committed together with a few statements.
 The table has no index but its sequence, which is the cursor. So an event is appended to the end of the table whatever
 its place is, and a commit for many places writes one page of events. An index by place cost a page for each place.
 """
@@ -8,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -19,7 +20,7 @@ from tertulia.messages import Place
 from tertulia.store.database import Database, insert_into
 from tertulia.store.encoding import ANY, PLACE, dumps, format_time
 from tertulia.store.identities import find_place, upsert_place
-from tertulia.store.threads import Repository, WriterThread, reading
+from tertulia.store.threads import Access, Repository, WriterThread, reading
 
 MAX_EVENTS = 200_000  # of all places; the older ones are removed. A reader of one place reads past those of the others
 CLEANUP_INTERVAL = 1_000  # events after which old ones are removed
@@ -43,6 +44,11 @@ _READ = """SELECT e.id, e.number, e.at, e.body,
 
 class SqlEvents(Repository):
     """Implements `engine.store_protocols.EventStore`."""
+
+    def __init__(self, access: Access) -> None:
+        super().__init__(access)
+        if isinstance(self._writer, WriterThread):
+            self._writer.before_commit = write
 
     def subscribe(self, published: Published, troubled: Callable[[TertuliaError], None]) -> Callable[[], None]:
         """Call *published* with the events of each commit and *troubled* with errors; return the unsubscriber."""
@@ -93,28 +99,34 @@ class SqlEvents(Repository):
         return str(row[0]) if row else None
 
 
-def add(
-    database: Database, *events: DurableEvent, at: datetime | None = None, counted: tuple[int, int] | None = None
-) -> None:
-    """Store events, and publish them when the transaction is committed.
+class Unwritten(NamedTuple):
+    """An event that is written at the end of the transaction, by the row of its place."""
 
-    They get the next numbers of their places. A caller that has *counted* those of one place gives its row and the
-    first number.
-    """
-    named = {event.place.key: event.place for event in events}
-    row_of = {key: counted[0] if counted else upsert_place(database, place) for key, place in named.items()}
-    places = [row_of[event.place.key] for event in events]
-    following = {counted[0]: counted[1]} if counted else _count(database, Counter(places))
-    when = format_time(at)
+    place: int
+    event: DurableEvent
+    at: datetime | None
+
+
+def add(database: Database, *events: DurableEvent, at: datetime | None = None) -> None:
+    """Store events in this transaction, and publish them when it is committed."""
+    database.events += [Unwritten(upsert_place(database, event.place), event, at) for event in events]
+
+
+def write(database: Database) -> None:
+    """Write the events that were added, those of all jobs at once, each with the next number of its place."""
+    waiting = [one for one in database.events if isinstance(one, Unwritten)]
+    del database.events[len(database.events) - len(waiting) :]
+    following = _count(database, Counter(one.place for one in waiting))
+    there = [one for one in waiting if one.place in following]  # others were forgotten since, with their places
     rows: list[dict[str, Any]] = []
-    for place, event in zip(places, events, strict=True):
+    for place, event, at in there:
         run_id, number = getattr(event, "run_id", None), following[place]
-        rows.append({"place": place, "number": number, "run_id": run_id, "at": when, "body": _body(event)})
+        rows.append({"place": place, "number": number, "run_id": run_id, "at": format_time(at), "body": _body(event)})
         following[place] = number + 1
-    for event, values, row in zip(events, rows, database.insert_all(_INSERT, rows), strict=True):
+    for one, values, row in zip(there, rows, database.insert_all(_INSERT, rows), strict=True):
         if row % CLEANUP_INTERVAL == 0:
             database.run("DELETE FROM place_events WHERE id <= :last", last=row - MAX_EVENTS)
-        database.events.append(replace(event, at=at, number=values["number"], cursor=str(row)))
+        database.events.append(replace(one.event, at=one.at, number=values["number"], cursor=str(row)))
 
 
 def add_place_changes(

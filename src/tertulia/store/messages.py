@@ -49,8 +49,8 @@ INSERT_MESSAGE = insert_into("messages", *_FIXED, *CONTENT)
 # replaces the content of a message
 _REWRITE = f"UPDATE messages SET {', '.join(f'{column} = :{column}' for column in CONTENT)} WHERE id = :message"
 # counts a message in its place, unless it is there already
-_COUNT = f"""UPDATE places SET messages = messages + 1, {{}} = messages + 1, events = events + :events
-    WHERE id = :place AND {FIND_MESSAGE} IS NULL RETURNING messages, events, left_at"""
+_COUNT = f"""UPDATE places SET messages = messages + 1, {{}} = messages + 1
+    WHERE id = :place AND {FIND_MESSAGE} IS NULL RETURNING messages, left_at"""
 _COUNT_DIRECT, _COUNT_OPEN = _COUNT.format("direct_until"), _COUNT.format("open_until")
 
 
@@ -206,10 +206,10 @@ def add(database: Database, row: MessageRow, at: datetime | None, reason: Reason
     message, is_own = row.message, reason is None
     place = upsert_place(database, message.place)
     count = _COUNT_DIRECT if message.place.kind == "direct" else _COUNT_OPEN
-    counted = database.one(count, place=place, message_id=message.id, events=0 if is_own else 1)
+    counted = database.one(count, place=place, message_id=message.id)
     if counted is None:
         return None
-    messages, event, left_at = counted
+    messages, left_at = counted
     row_id = database.insert(
         INSERT_MESSAGE,
         place=place,
@@ -226,8 +226,7 @@ def add(database: Database, row: MessageRow, at: datetime | None, reason: Reason
         if left_at is not None:  # where somebody writes to us we can write
             places.join_place(database, message.place)
         decisions.add(database, row_id, place, "withdrawn" if message.deleted else reason, at)
-        received = MessageReceived(place=message.place, message_id=message.id)
-        events.add(database, received, at=at, counted=(place, event))
+        events.add(database, MessageReceived(place=message.place, message_id=message.id), at=at)
     return row_id
 
 
@@ -304,14 +303,26 @@ def delete(database: Database, place: Place, message_id: str, at: datetime, rule
     return True
 
 
-def insert_own(database: Database, row: MessageRow, turns: str | None) -> int:
-    """Store a message of the agent; return its row. A copy that the platform sent before becomes that message."""
+def insert_own(database: Database, row: MessageRow, turns: str | None, *, is_new: bool = False) -> int:
+    """Store a message of the agent; return its row. A copy that the platform sent before becomes that message.
+
+    Of one that *is_new* no other message of the agent may have the id.
+    """
     row_id = add(database, row, row.message.sent_at, None)
     if row_id is None:
+        if is_new:
+            refuse_own(database, upsert_place(database, row.message.place), row.message.id)
         row_id = _claim_as_own(database, row, turns)
     if turns:
         upsert_row(database, "turns", "message", message=row_id, turns=turns)
     return row_id
+
+
+def refuse_own(database: Database, place: int, message_id: str) -> None:
+    """Raise `InvalidValue` for the id of a message that the agent wrote."""
+    select = f"SELECT own FROM messages WHERE id = {FIND_MESSAGE}"
+    if database.one(select, place=place, message_id=message_id) == (1,):
+        raise InvalidValue(f"{message_id!r} is the id of another reply")
 
 
 def _claim_as_own(database: Database, row: MessageRow, turns: str | None) -> int:

@@ -174,15 +174,17 @@ def change(database: Database, row: OutboxRow) -> None:
     """Update the status of a stored reply."""
     outgoing, columns = row
     if outgoing.attempt:
-        database.run(_UPSERT_ATTEMPT, outgoing_id=outgoing.id, **_ATTEMPT.encode(outgoing.attempt))
-    is_attempt = outgoing.status in ("waiting", "sending") and outgoing.attempts > 0
+        database.send(_UPSERT_ATTEMPT, outgoing_id=outgoing.id, **_ATTEMPT.encode(outgoing.attempt))
+    to_send = outgoing.status in ("waiting", "sending")
+    is_attempt = to_send and outgoing.attempts > 0
     if is_attempt and database.run(_UPDATE, **columns):
         return  # nothing follows from it
     found = database.one(_BY_ID, outgoing_id=outgoing.id)
     if found is None:
         raise InvalidValue(f"there is no reply {outgoing.id!r}; it was forgotten with its place")
     stored = REPLY_COLUMNS.decode(found)
-    if not is_attempt and database.run(_UPDATE, **columns):
+    if not is_attempt and stored.status != "sent" and not (to_send and stored.status == "dropped"):
+        database.send(_UPDATE, **columns)
         _apply_status(database, _as_sent(database, outgoing, stored), stored.message_id)
         if outgoing.status == "sent" and stored.kind == "notice" and stored.author is None and stored.run is None:
             _blank(database, stored)

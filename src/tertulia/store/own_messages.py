@@ -34,9 +34,8 @@ def store_reply(database: Database, outgoing: OutboxItem, known_as: str | None) 
     if name is None or name == known_as:
         return
     row, reply = upsert_place(database, outgoing.reply.place), outgoing.reply
-    select = f"SELECT own FROM messages WHERE id = {message_rows.FIND_MESSAGE}"
-    if database.one(select, place=row, message_id=name) == (1,):
-        raise InvalidValue(f"{name!r} is the id of another reply")
+    if outgoing.reply_id is not None or known_as is not None:
+        messages.refuse_own(database, row, name)
     if outgoing.status == "doubtful":
         _set_message_id(database, outgoing, name)
     message = Message(
@@ -51,7 +50,7 @@ def store_reply(database: Database, outgoing: OutboxItem, known_as: str | None) 
         _rename(database, row, known_as, message)
     if outgoing.reply_id is None:
         turns = dumps(outgoing.turns) if outgoing.turns else None
-        message_row = messages.insert_own(database, messages.MessageRow(message), turns)
+        message_row = messages.insert_own(database, messages.MessageRow(message), turns, is_new=known_as is None)
     else:
         message_row = _add_part(database, outgoing, messages.MessageRow(message), outgoing.reply_id)
     if outgoing.status == "doubtful" or outgoing.reply_id is not None or known_as is not None:
@@ -184,6 +183,8 @@ def _remove(database: Database, row: int, at: datetime | None) -> None:
 
 def _answers_hidden(database: Database, place: int, run: str) -> bool:
     """Return whether a message of a run is hidden; then its reply is hidden too."""
-    row = database.one("SELECT message_ids FROM runs WHERE run_id = :run AND place = :place", run=run, place=place)
+    select = """SELECT message_ids FROM runs r WHERE run_id = :run AND place = :place
+        AND EXISTS (SELECT 1 FROM messages m WHERE m.place = r.place AND m.hidden = 1)"""
+    row = database.one(select, run=run, place=place)
     hidden = "SELECT 1 FROM messages WHERE place = :place AND message_id IN (:taken) AND hidden = 1 LIMIT 1"
     return row is not None and database.one(hidden, place=place, taken=list(STRINGS.loads(row[0]))) is not None

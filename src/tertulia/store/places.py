@@ -343,9 +343,10 @@ def _message(message: Message, name: Callable[[str], str]) -> Message:
 
 def _append(database: Database, there: int, row: int) -> None:
     """Append the place *there* to the place *row* and remove it; derived data is built again."""
+    events.write(database)  # those of its messages that came in this transaction go with it
     counts = "SELECT messages, changes, events FROM places WHERE id = :row"
-    ((messages, changes, events),) = database.all(counts, row=row)
-    grown = {"messages": messages, "changes": changes, "events": events}
+    ((messages, changes, numbered),) = database.all(counts, row=row)
+    grown = {"messages": messages, "changes": changes, "events": numbered}
     for table in _DERIVED:
         database.run(f"DELETE FROM {table} WHERE place = :there", there=there)
     # they are made anew from all that is known

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequen
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
+from operator import is_
 from typing import Any, NamedTuple, cast
 
 from msgspec.structs import replace
@@ -39,6 +40,7 @@ from tertulia.turns import Layer, Prompt
 
 _MAX_DEPTH = 200  # bases in a chain
 _MIN_SHARED = 256  # bytes of common prefix from which a delta is stored
+_RECENT_LAYERS = 256  # that are compared before they are encoded
 CACHE_BYTES = 32 * 2**20  # content of cached layers
 PAGE = 1000  # prompts whose age is read at once
 RUNS_AT_ONCE = 20  # runs that lose their prompts in one transaction
@@ -62,8 +64,8 @@ _LAYERS = """WITH RECURSIVE links (wanted, row, distance) AS (
     ) SELECT links.wanted, l.prefix_length, l.suffix
     FROM links JOIN layers l ON l.id = links.row ORDER BY links.wanted, links.distance DESC"""
 
-# Layers that are known by their hashes, and those that new ones begin like.
-_KNOWN_LAYERS = "SELECT id, hash, depth FROM layers WHERE hash IN (:hashes) OR id IN (:bases)"
+# The row and the depth of a layer.
+_FIND_LAYER = "SELECT id, depth FROM layers WHERE hash = :hash"
 
 # A new layer, unless there is one with the same content.
 _INSERT_LAYER = """INSERT INTO layers (hash, name, base, prefix_length, depth, suffix)
@@ -75,13 +77,16 @@ _STORE_WHOLE = "UPDATE layers SET base = NULL, prefix_length = 0, depth = 0, suf
 _LayerSize = tuple[int, int]  # its tokens, and what of these its instruction has
 
 
+_Key = tuple[str, int, str]  # place, position and name of a layer
+
+
 class PreparedLayer(NamedTuple):
     """A layer about to be stored."""
 
     name: str
     digest: str
     content: bytes
-    base: int | None = None  # the layer with the common prefix
+    base: str = ""  # the digest of the layer with the common prefix
     shared: int = 0
 
 
@@ -90,7 +95,7 @@ class PreparedPrompt(NamedTuple):
 
     columns: dict[str, Any]
     tools: str
-    keys: Sequence[tuple[str, int, str]]
+    keys: Sequence[_Key]
     layers: Sequence[PreparedLayer]
     size: PromptSize
 
@@ -102,7 +107,8 @@ class SqlPrompts(Repository):
         super().__init__(access)
         self._ledger = ledger
         self._cache_bytes = cache_bytes
-        self._last: OrderedDict[tuple[str, int, str], tuple[int, PreparedLayer]] = OrderedDict()  # by row
+        self._last: OrderedDict[_Key, PreparedLayer] = OrderedDict()
+        self._recent: OrderedDict[_Key, tuple[Layer, PreparedLayer]] = OrderedDict()  # mostly the next one is equal
         self._size = 0
 
     @reading
@@ -161,37 +167,54 @@ class SqlPrompts(Repository):
         layers = [self._prepare_layer(key, layer) for key, layer in zip(keys, prompt.layers, strict=True)]
         return PreparedPrompt(columns, dumps(prompt.tools), keys, layers, size)
 
-    def cache_layers(self, prepared: PreparedPrompt, rows: Sequence[int]) -> None:
-        """Cache the layers that were stored in these rows."""
-        for key, row, layer in zip(prepared.keys, rows, prepared.layers, strict=True):
-            _, before = self._last.pop(key, (0, None))
-            self._last[key] = row, layer
+    def cache_layers(self, prepared: PreparedPrompt) -> None:
+        """Cache the layers of a prompt that was stored."""
+        for key, layer in zip(prepared.keys, prepared.layers, strict=True):
+            before = self._last.pop(key, None)
+            self._last[key] = layer
             self._size += len(layer.content) - (len(before.content) if before else 0)
         while self._size > self._cache_bytes:
-            _, (_, gone) = self._last.popitem(last=False)
+            _, gone = self._last.popitem(last=False)
             self._size -= len(gone.content)
 
     def clear_cache(self) -> None:
         """Forget the cached layers."""
         self._last.clear()
+        self._recent.clear()
         self._size = 0
         self._ledger.clear()
 
-    def _prepare_layer(self, key: tuple[str, int, str], layer: Layer) -> PreparedLayer:
+    def _prepare_layer(self, key: _Key, layer: Layer) -> PreparedLayer:
+        before, prepared = self._recent.pop(key, (None, None))
+        if not (prepared and before and _is_same(before, layer)):
+            prepared = self._encode_layer(key, layer)
+        self._recent[key] = layer, prepared
+        if len(self._recent) > _RECENT_LAYERS:
+            self._recent.popitem(last=False)
+        return prepared
+
+    def _encode_layer(self, key: _Key, layer: Layer) -> PreparedLayer:
         content = dump_bytes(layer)
-        row, last = self._last.get(key, (None, None))
+        last = self._last.get(key)
         if last and last.content == content:
             return last
         shared = common_prefix(last.content, content) if last else 0
-        base, shared = (row, shared) if shared >= _MIN_SHARED else (None, 0)
+        base, shared = (last.digest, shared) if last and shared >= _MIN_SHARED else ("", 0)
         return PreparedLayer(clean(layer.name), layer_digest(content), content, base, shared)
 
 
-def insert_prompt(database: Database, prepared: PreparedPrompt) -> list[int]:
-    """Store a prompt; return the rows of its layers."""
+def _is_same(one: Layer, other: Layer) -> bool:
+    """Return whether two layers have the same turns: equal ones may hold 1 and 1.0."""
+    if one.instruction != other.instruction or len(one.turns) != len(other.turns):
+        return False
+    return all(map(is_, one.turns, other.turns))
+
+
+def insert_prompt(database: Database, prepared: PreparedPrompt) -> None:
+    """Store a prompt."""
     toolset = _upsert_toolset(database, prepared.tools)
     prompt = insert_row(database, "prompts", **prepared.columns, toolset=toolset)
-    rows = _upsert_layers(database, prepared.layers)
+    rows = [_upsert_layer(database, layer) for layer in prepared.layers]
     sizes = zip(rows, prepared.size.layers, prepared.size.instructions, strict=True)
     database.many(
         insert_into("prompt_layers", "prompt", "position", "layer", "tokens", "instruction"),
@@ -200,7 +223,6 @@ def insert_prompt(database: Database, prepared: PreparedPrompt) -> list[int]:
             for position, (layer, tokens, instruction) in enumerate(sizes)
         ],
     )
-    return rows
 
 
 def common_prefix(one: bytes, other: bytes) -> int:
@@ -364,35 +386,35 @@ def _upsert_toolset(database: Database, tools: str) -> int:
     return row
 
 
-def _upsert_layers(database: Database, layers: Sequence[PreparedLayer]) -> list[int]:
-    """Return the rows of layers; those that are new are stored. One that was stored before is cached, since it is
-    likely to be used again.
+def _upsert_layer(database: Database, layer: PreparedLayer) -> int:
+    """Return the row of a layer, which is stored if it is new. One whose base is gone, or whose chain is too long, is
+    stored whole.
     """
-    found: dict[str, int | None] = {one.digest: database.cache.get(("layer", one.digest)) for one in layers}
-    unknown = [one for one in layers if found[one.digest] is None]
-    if unknown:
-        bases = [one.base for one in unknown if one.base]
-        known = database.all(_KNOWN_LAYERS, hashes=[one.digest for one in unknown], bases=bases)
-        depths = {row: depth + 1 for row, _, depth in known}
-        for row, digest, _ in known:
-            if digest in found:
-                found[digest] = row
-                database.cache.put(("layer", digest), row)
-        new = {one.digest: one for one in unknown if found[one.digest] is None}
-        database.many(_INSERT_LAYER, [_layer_row(one, depths) for one in new.values()])
-        found |= {digest: row for row, digest, _ in database.all(_KNOWN_LAYERS, hashes=list(new), bases=[])}
-    return [cast("int", found[one.digest]) for one in layers]
+    if known := database.cache.get(("layer", layer.digest)):
+        return cast("int", known[0])
+    base, depth = _find_layer(database, layer.base) if layer.base else (None, 0)
+    if depth >= _MAX_DEPTH:
+        base = None
+    shared = layer.shared if base else 0
+    depth = depth + 1 if base else 0
+    row = database.insert_new(
+        _INSERT_LAYER,
+        hash=layer.digest,
+        name=layer.name,
+        base=base,
+        prefix_length=shared,
+        depth=depth,
+        suffix=layer.content[shared:].decode(),
+    )
+    if row is None:
+        return cast("int", _find_layer(database, layer.digest)[0])
+    database.cache.put(("layer", layer.digest), (row, depth))
+    return row
 
 
-def _layer_row(layer: PreparedLayer, depths: Mapping[int, int]) -> dict[str, Any]:
-    """Return the values of a new layer; one whose base is gone, or whose chain is too long, is stored whole."""
-    depth = depths.get(layer.base or 0, 0)
-    shared = layer.shared if 0 < depth <= _MAX_DEPTH else 0
-    return {
-        "hash": layer.digest,
-        "name": layer.name,
-        "base": layer.base if shared else None,
-        "prefix_length": shared,
-        "depth": depth if shared else 0,
-        "suffix": layer.content[shared:].decode(),
-    }
+def _find_layer(database: Database, digest: str) -> tuple[int | None, int]:
+    """Return the row and the depth of a layer; None and 0 if it is not stored."""
+    known = database.cache.get(("layer", digest))
+    if known is None and (known := database.one(_FIND_LAYER, hash=digest)):
+        database.cache.put(("layer", digest), known)
+    return known or (None, 0)

@@ -23,7 +23,7 @@ from tertulia.messages import Place
 from tertulia.models.calls import Call
 from tertulia.run.journal import FallbackStep, Journal, Run, StepProgress, ToolRun
 from tertulia.store import decisions, events, outbox, prompts, tasks, usage
-from tertulia.store.database import Database, insert_into, insert_row, upsert_row
+from tertulia.store.database import Database, insert_into, send_row, upsert_row
 from tertulia.store.encoding import PLACE, STRINGS, Columns, clean, dumps, validate, validate_id
 from tertulia.store.identities import find_place, upsert_place, upsert_title
 from tertulia.store.message_rows import FIND_MESSAGE
@@ -60,7 +60,9 @@ _RECALL = {
 
 # The status of a run, and whether it has prompts.
 _STATUS = """SELECT status, message_ids,
-    CASE WHEN EXISTS (SELECT 1 FROM prompts WHERE prompts.run_id = runs.run_id) THEN 1 ELSE 0 END
+    CASE WHEN EXISTS (SELECT 1 FROM prompts WHERE prompts.run_id = runs.run_id) THEN 1 ELSE 0 END, place,
+    (SELECT n.author FROM messages m JOIN names n ON n.id = m.name
+        WHERE m.place = runs.place AND m.message_id = runs.target)
     FROM runs WHERE run_id = :run_id"""
 
 
@@ -70,6 +72,8 @@ class StoredRun(NamedTuple):
     status: str
     taken: str
     has_prompts: int  # 0 once they are removed, because they showed a forgotten fact
+    place: int
+    author: int | None  # who is answered
 
 
 class SqlRuns(Repository):
@@ -94,13 +98,15 @@ class SqlRuns(Repository):
         _validate_ids(run)
         prepared, shown = self._prompts.prepare(run, 0, prompt, at=at, left_out=left_out), list(recalled)
 
-        def begin(database: Database) -> list[int] | None:
-            """Begin a run; return the rows of its layers, or None if it was begun before."""
+        def begin(database: Database) -> bool:
+            """Begin a run; return False if it was begun before."""
             values = _row_of(database, run)
             if not database.run(_INSERT, **values):
-                return None
-            select = f"SELECT changes, removed, {FIND_MESSAGE} FROM places WHERE id = :place"
-            ((changed, removed, target),) = database.all(select, place=values["place"], message_id=run.target)
+                return False
+            select = f"SELECT changes, removed, {FIND_MESSAGE}, {tasks.HAS_PLANS} FROM places WHERE id = :place"
+            ((changed, removed, target, has_plans),) = database.all(
+                select, place=values["place"], message_id=run.target, others=tasks.OTHERS
+            )
             is_current = changed == changes if edits_matter else removed <= changes <= changed
             if changes is not None and not (is_current and target is not None):
                 raise PromptOutdated(f"what run {run.id!r} would ask has changed")
@@ -108,15 +114,16 @@ class SqlRuns(Repository):
                 decided = decisions.claim(database, run, run.taken, at)
             except InvalidValue as error:
                 raise PromptOutdated(str(error)) from error
-            tasks.cancel_superseded(database, run.place, cancels, self._access.plans)
+            if has_plans:
+                tasks.cancel_superseded(database, run.place, cancels, self._access.plans)
             started = RunStarted(place=run.place, run_id=run.id, message_id=run.target)
             events.add(database, *decided, started, PromptSent(place=run.place, run_id=run.id, step=0), at=at)
             _add_recalled(database, run.id, shown)
-            return prompts.insert_prompt(database, prepared)
+            prompts.insert_prompt(database, prepared)
+            return True
 
-        rows = await self._writer.run(begin)
-        if rows is not None:
-            self._prompts.cache_layers(prepared, rows)
+        if await self._writer.run(begin):
+            self._prompts.cache_layers(prepared)
 
     @reading
     def open(self, database: Database) -> Sequence[Run]:
@@ -182,24 +189,27 @@ class SqlRuns(Repository):
         prepared = self._prompts.prepare(run, step, prompt, at=at, tried=tried)
         asked = [PromptSent(place=run.place, run_id=run.id, step=step)]
         fallbacks = [FallbackTried(place=run.place, run_id=run.id, step=step, fallback=tried.fallback)] if tried else []
-        rows = await self._writer.run(lambda database: _ask(database, run, prepared, [*fallbacks, *asked], at))
-        self._prompts.cache_layers(prepared, rows)
+        await self._writer.run(lambda database: _ask(database, run, prepared, [*fallbacks, *asked], at))
+        self._prompts.cache_layers(prepared)
 
     async def add_record(self, run: Run, step: int, record: Record, *, call: Call | None = None) -> None:
         row = {"run_id": run.id, "step": step, **_RECORD.encode(record)}
 
         def write(database: Database) -> None:
-            _require_prompts(run, _find(database, run.id))
-            insert_row(database, "records", **row)
+            stored = _require_prompts(run, _find(database, run.id))
+            send_row(database, "records", **row)
             if call:
-                usage.add(database, run, call)
+                usage.add(database, stored.place, stored.author, call)
 
         await self._writer.run(write)
 
     async def add_call(self, run: Run, call: Call) -> None:
         def write(database: Database) -> None:
-            stored = call if _find(database, run.id) else replace(call, run=None)
-            usage.add(database, run, stored)
+            stored = _find(database, run.id)
+            if stored is None:
+                usage.add(database, find_place(database, run.place), None, replace(call, run=None))
+            else:
+                usage.add(database, stored.place, stored.author, call)
 
         await self._writer.run(write)
 
@@ -279,25 +289,26 @@ def _validate_ids(run: Run) -> None:
         validate_id(message_id, "message")
 
 
-def _require_prompts(run: Run, stored: StoredRun | None) -> None:
-    """Raise if a run does not exist, was withdrawn, or has lost its prompts because a fact was forgotten."""
+def _require_prompts(run: Run, stored: StoredRun | None) -> StoredRun:
+    """Return a stored run; raise if there is none, or it has lost its prompts because a fact was forgotten."""
     if stored is None:
         raise PromptOutdated(f"no run {run.id!r} was begun")
     if not stored.has_prompts:
         raise InvalidValue(f"run {run.id!r} showed what was forgotten since; it cannot go on")
+    return stored
 
 
 def _ask(
     database: Database, run: Run, prepared: prompts.PreparedPrompt, made: Sequence[DurableEvent], at: datetime
-) -> list[int]:
+) -> None:
     stored = _find(database, run.id)
     if stored and stored.status != "open":
         raise InvalidValue(f"run {run.id!r} has ended")
     _require_prompts(run, stored)
     decided = _upsert(database, run, stored, at)
-    database.run("UPDATE runs SET model = :model WHERE run_id = :run_id", model=clean(run.model), run_id=run.id)
+    database.send("UPDATE runs SET model = :model WHERE run_id = :run_id", model=clean(run.model), run_id=run.id)
     events.add(database, *decided, *made, at=at)
-    return prompts.insert_prompt(database, prepared)
+    prompts.insert_prompt(database, prepared)
 
 
 def _upsert(database: Database, run: Run, stored: StoredRun | None, at: datetime) -> list[DurableEvent]:
@@ -313,7 +324,7 @@ def _upsert(database: Database, run: Run, stored: StoredRun | None, at: datetime
     before = STRINGS.loads(stored.taken)
     more = run.taken[len(before) :]
     taken = dumps((*before, *more)) if more else stored.taken
-    database.run(_UPDATE, **{**_STATE.encode(run), "message_ids": taken, "run_id": run.id})
+    database.send(_UPDATE, **{**_STATE.encode(run), "message_ids": taken, "run_id": run.id})
     return [*decisions.claim(database, run, more, at)]
 
 

@@ -23,6 +23,7 @@ from tertulia.tasks.task import REPEATABLE, PlanRules, Policy, Task, ends_with_i
 from tertulia.timezones import utc
 
 PLAN_PREFIX = "task: "  # prefix of the name of a plan without a run
+OTHERS = f"{PLAN_PREFIX}%"  # such plans
 MAX_BATCH = 256  # tasks that are taken at once
 _END_STATUSES = ("done", "failed", "pending")  # statuses of a task that no longer runs
 
@@ -48,6 +49,9 @@ _SELECT_PLANS = "SELECT run_id, task_id, body, free FROM tasks WHERE run_id IN (
 
 # What waits in a place as part of a plan of a run.
 _OF_RUNS = "FROM tasks WHERE place = :place AND status = 'pending' AND run_id IS NOT NULL AND run_id NOT LIKE :others"
+
+# Whether something does; an expression.
+HAS_PLANS = f"CASE WHEN EXISTS (SELECT 1 {_OF_RUNS}) THEN 1 ELSE 0 END"
 
 IS_FREE = "status = 'pending' AND free = 1"
 _ON_PLATFORMS = "place IN (SELECT id FROM places WHERE platform IN (:platforms))"
@@ -135,8 +139,10 @@ def select_tasks(database: Database, which: str, **values: Any) -> list[Task]:
 def add(database: Database, tasks: Iterable[Task], rules: PlanRules) -> None:
     """Store new tasks; one that is stored already stays as it is."""
     given = {validate_id(task.id, "task"): task for task in reversed([*tasks])}  # the first with an id counts
+    if not given:
+        return
     asked = [*given, *(name for task in given.values() for name in task.after)]
-    stored = database.all("SELECT task_id, run_id FROM tasks WHERE task_id IN (:asked)", asked=asked) if given else []
+    stored = database.all("SELECT task_id, run_id FROM tasks WHERE task_id IN (:asked)", asked=asked)
     plans = dict[str, str](stored)
     new: dict[str, list[Task]] = {}
     for task in (task for task in reversed(given.values()) if task.id not in dict(stored)):
@@ -222,7 +228,7 @@ def cancel_superseded(database: Database, place: Place, policy: Policy, rules: P
 def _plans_of_runs(database: Database, place: int | None) -> list[str]:
     """Return the plans of runs of which something waits in a place."""
     select = f"SELECT DISTINCT run_id {_OF_RUNS}"
-    return [name for (name,) in database.all(select, place=place, others=f"{PLAN_PREFIX}%")]
+    return [name for (name,) in database.all(select, place=place, others=OTHERS)]
 
 
 def cancel_in_left_place(database: Database, place: int, why: str, rules: PlanRules) -> None:

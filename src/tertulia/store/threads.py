@@ -154,6 +154,7 @@ class WriterThread(ConnectionThread):
     failed: TertuliaError | None = None  # why all writes are refused
 
     def __init__(self, database: Connection, name: str) -> None:
+        self.before_commit: Callable[[Connection], None] = lambda database: None  # writes what the jobs left to the end
         self.commit_listeners: list[Callable[[list[Any]], None]] = []  # get the events of each commit, in this thread
         super().__init__(database, name)
 
@@ -179,6 +180,7 @@ class WriterThread(ConnectionThread):
             return [start] * len(jobs)
         try:
             found = self._run_all(jobs) or self._run_in_savepoints(jobs)
+            self.before_commit(self.database)
             self.database.commit()
             self._publish()
         except self.database.errors as error:
@@ -214,8 +216,14 @@ class WriterThread(ConnectionThread):
         return [self._run_in_savepoint(job) for job in jobs]
 
     def _run_in_savepoint(self, job: Job) -> Outcome:
+        def work(database: Connection) -> Any:
+            value = job.operation(database)
+            self.before_commit(database)
+            database.flush()
+            return value
+
         before = self.database.savepoint()
-        outcome = self._run_job(job)
+        outcome = self._run_job(job._replace(operation=work))
         self.database.end_savepoint(before, undo=outcome.error is not None)
         return outcome
 
@@ -344,8 +352,10 @@ def _checked(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Corouti
                 raise
             raise translate(error, "the store", None) from error  # rows that were read before are decoded here
         finally:
-            with suppress(ValueError):  # a call that nobody awaits any more is closed in another context
+            try:  # noqa: SIM105 (each call goes through here, and `suppress` takes longer than all the rest)
                 _ARGUMENT_FAULT.reset(token)
+            except ValueError:  # a call that nobody awaits any more is closed in another context
+                pass
 
     return call
 

@@ -13,8 +13,7 @@ from tertulia.messages import Author, Message, Place
 from tertulia.models.base import Usage
 from tertulia.models.calls import Call, SentRequest
 from tertulia.models.prices import Price
-from tertulia.run.journal import Run
-from tertulia.store.database import Database, Row, insert_row
+from tertulia.store.database import Database, Row, send_row
 from tertulia.store.encoding import PLACE, Columns, clean
 from tertulia.store.identities import find_author, find_place
 from tertulia.store.threads import Repository, reading, writing
@@ -78,7 +77,7 @@ class SqlUsage(Repository):
     def add(self, database: Database, call: Call, *, place: Place | None, author: Author | None = None) -> None:
         where = find_place(database, place) if place else None
         who = find_author(database, place.author_namespace, author.id) if place and author else None
-        _add(database, where, who, call)
+        add(database, where, who, call)
 
     @reading
     def calls(
@@ -117,16 +116,8 @@ def _named(row: Row) -> dict[str, Any]:
     }
 
 
-def add(database: Database, run: Run, call: Call) -> None:
-    """Store a call of *run*, and count it for the author of the message that the run answers."""
-    place = find_place(database, run.place)
-    select = """SELECT n.author FROM messages m JOIN names n ON n.id = m.name
-        WHERE m.place = :place AND m.message_id = :target"""
-    found = database.one(select, place=place, target=run.target)
-    _add(database, place, found[0] if found else None, call)
-
-
-def _add(database: Database, place: int | None, author: int | None, call: Call) -> None:
+def add(database: Database, place: int | None, author: int | None, call: Call) -> None:
+    """Store a call, and count it for the author who is answered."""
     call = replace(call, model=clean(call.model), begun_at=utc(call.begun_at), ended_at=utc(call.ended_at))
     row = {
         **_CALL.encode(call),
@@ -136,11 +127,11 @@ def _add(database: Database, place: int | None, author: int | None, call: Call) 
         "place": place,
         "author": author,
     }
-    insert_row(database, "calls", **row)
+    send_row(database, "calls", **row)
     added = {name: row[name] for name in ("place", "author", "model", "money", *_USED.names)}
     added |= {"calls": 1, "day": call.ended_at.date().isoformat()}
     if not database.run(_ADD, **added):
-        insert_row(database, "usage", **added)
+        send_row(database, "usage", **added)
 
 
 def _stored_call(row: Row) -> StoredCall:

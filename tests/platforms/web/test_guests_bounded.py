@@ -13,6 +13,7 @@ from engine.engines import until
 from platforms.web import room_bots
 from platforms.web.room_bots import Browser, RoomBot, a_room_bot
 from platforms.web.test_roles import PNG
+from tertulia.errors import StoreFull
 from tertulia.media.values import StoredFile
 from tertulia.models import Scripted
 from tertulia.platforms.http_listener import listening, serving
@@ -111,6 +112,25 @@ async def unread(port: int, head: bytes, opened: AsyncExitStack) -> None:
     await loop.sock_connect(made, ("127.0.0.1", port))
     await loop.sock_sendall(made, head)
     await loop.sock_recv(made, 1)
+
+
+async def test_who_writes_while_the_store_has_no_room_is_told_to_try_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_room_bot(tmp_path, Scripted(), limits=RoomLimits(write_seconds=0.1)) as bot:
+        eve = await bot.guest(await bot.open_room(), "Eve")
+        with monkeypatch.context() as full:
+
+            async def apply(*_: Any, **__: Any) -> Any:
+                raise StoreFull("there is no room left on the disk")
+
+            full.setattr(type(bot.store.updates), "apply", apply)
+            refused = await eve.client.post(f"{eve.room}/messages", json={"id": "k", "text": "hello"})
+        await eve.post("hello", key="k")
+        said = await eve.said()
+
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+    assert said == [("Eve", "hello")]
 
 
 async def test_a_file_is_sent_whole_or_in_ranges_and_does_nothing(tmp_path: Path) -> None:

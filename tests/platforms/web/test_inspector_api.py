@@ -37,6 +37,7 @@ async def test_each_address_answers_with_what_the_inspector_reads(tmp_path: Path
             "/api/runs": found,
             f"/api/runs?status=failed&place={PLACE}&before={run}": (),
             "/api/runs?status=failed": found[:1],
+            "/api/runs?fact=none": (),
             f"/api/runs/{run[:8]}": await runs.run(store, run),
             f"/api/runs/{run}/steps/1/requests": await requests.requests(store, run, 1),
             "/api/people": await people.people(store),

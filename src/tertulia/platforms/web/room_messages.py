@@ -1,5 +1,6 @@
 """Endpoints that write in rooms: messages, edits, deletions, reactions, and that an answer is stopped."""
 
+import asyncio
 import time
 from secrets import token_hex
 from typing import Annotated
@@ -80,7 +81,11 @@ def message_endpoints(site: Site) -> tuple[Endpoint, ...]:
         inbox = platform_of(site).inbox
         if inbox is None:
             raise Refused(NOT_RUNNING)
-        await inbox.apply([change], key=key)
+        try:
+            async with asyncio.timeout(limits.write_seconds):  # it is tried for ever, and people would hold connections
+                await inbox.apply([change], key=key)
+        except TimeoutError:
+            raise Refused(NOT_RUNNING) from None
 
     async def find(asked: Asked, place: Place) -> Message:
         found = await site.store.log.get(place, asked.arguments.message)

@@ -30,6 +30,7 @@ class RoomLimits(Struct, frozen=True, kw_only=True):
 
     writes: int = 30  # at once
     writes_per_second: float = 0.5  # after these
+    write_seconds: float = 15.0  # in which what is written must be stored
     bytes: int = 200_000_000  # of files, in a day
     files: int = 10  # of one message
     uploads: int = 8  # under way, of all guests together

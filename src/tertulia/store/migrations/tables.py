@@ -80,6 +80,7 @@ CONVERSATIONS = (
     "CREATE INDEX messages_by_reply ON messages (place, reply_to) WHERE reply_to IS NOT NULL",
     "CREATE INDEX messages_by_reply_author ON messages (reply_author) WHERE reply_author IS NOT NULL",
     "CREATE INDEX messages_by_album ON messages (place, album) WHERE album IS NOT NULL",
+    "CREATE INDEX messages_hidden ON messages (place) WHERE hidden = 1",
     "CREATE INDEX messages_stale ON messages (place, number) WHERE stale = 1",
     "CREATE INDEX messages_by_forward_author ON messages (forward_author) WHERE forward_author IS NOT NULL",
     f"""CREATE TABLE decisions (  -- why a message that was received is or is not answered
@@ -280,7 +281,6 @@ RUNS = (
         forgotten INTEGER NOT NULL DEFAULT 0  -- whether it showed what was forgotten: its contents were removed
     )""",
     "CREATE INDEX runs_open ON runs (id) WHERE status = 'open'",
-    "CREATE INDEX runs_by_place ON runs (place)",
     "CREATE INDEX runs_by_time ON runs (place, began_at)",
     f"""CREATE TABLE records (
         id {SEQUENCE},
@@ -337,14 +337,14 @@ RUNS = (
         cause TEXT NOT NULL  -- why, in words
     )""",
     "CREATE INDEX prompts_by_run ON prompts (run_id, step)",
-    """CREATE TABLE prompt_layers (
+    f"""CREATE TABLE prompt_layers (
         prompt INTEGER NOT NULL REFERENCES prompts (id),
         position INTEGER NOT NULL,
         layer INTEGER NOT NULL REFERENCES layers (id),
         tokens INTEGER NOT NULL,  -- estimated
         instruction INTEGER NOT NULL,  -- what of these its instruction has
         PRIMARY KEY (prompt, position)
-    )""",
+    ) {BY_KEY}""",
     "CREATE INDEX prompt_layers_by_layer ON prompt_layers (layer)",
     f"""CREATE TABLE outbox (
         id {SEQUENCE},

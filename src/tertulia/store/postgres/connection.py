@@ -42,7 +42,7 @@ _DEFAULTS: dict[str, str | int] = {  # what the URL does not say
 _UNKNOWN = 30.0  # seconds to wait for a transaction whose commit was not answered
 _WAITS = (0.1, 0.2, 0.5, 1.0)  # seconds before connecting once more
 _RESULTS = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
-_FETCHED_AT_ONCE = 500  # statements of `many` in one exchange
+_SENT_AT_ONCE = 500  # statements in one exchange
 _PREPARED_FROM = 3  # uses of a statement, from which on it is prepared
 _MAX_PREPARED = 1000
 # The transaction's id; the bot that has the store, if it is us: its row cannot go before we have ended; locked places.
@@ -178,8 +178,17 @@ class PostgresDatabase(Connection):
     def run(self, statement: str, /, **values: Any) -> int:
         return self._execute(statement, values).command_tuples or 0
 
+    def send(self, statement: str, /, **values: Any) -> None:
+        text, names = form(statement)
+        if not self._begun:
+            self._ready()
+        self._unsent.append((text, parameters(values[name] for name in names)))
+        if self._opening or not self._begun or len(self._unsent) >= _SENT_AT_ONCE:
+            self.flush()
+
     def many(self, statement: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        self._execute_each(form(statement), rows)
+        for row in rows:
+            self.send(statement, **row)
 
     def insert_all(self, statement: str, rows: Iterable[Mapping[str, Any]]) -> list[int]:
         return [self._rows(result)[0][0] for result in self._execute_each(form(statement, " RETURNING id"), rows)]
@@ -226,8 +235,9 @@ class PostgresDatabase(Connection):
             libpq.flush()
             self._ignored += 1
 
-    def send(self, statement: str) -> None:
-        self._unsent.append((statement.encode(), None))
+    def flush(self) -> None:
+        if self._unsent:
+            self._exchange(self._send_unsent())
 
     def fault(self, error: Exception) -> Fault | None:
         return _fault(error)
@@ -348,8 +358,8 @@ class PostgresDatabase(Connection):
         waiting = list(rows)
         text, names = statement
         found: list[pq.abc.PGresult] = []
-        for start in range(0, len(waiting), _FETCHED_AT_ONCE):
-            some = waiting[start : start + _FETCHED_AT_ONCE]
+        for start in range(0, len(waiting), _SENT_AT_ONCE):
+            some = waiting[start : start + _SENT_AT_ONCE]
             libpq = self._send_unsent()
             prepared = self._prepare(libpq, text, ()) or b""
             if not prepared:

@@ -41,14 +41,21 @@ class SqliteDatabase(sqlite3.Connection, Connection):
     def run(self, statement: str, /, **values: Any) -> int:
         return self.execute(*_translate_statement(statement, values)).rowcount
 
+    def send(self, statement: str, /, **values: Any) -> None:
+        self.execute(*_translate_statement(statement, values))
+
+    def flush(self) -> None:
+        """Do nothing: what was sent has run."""
+
     def many(self, statement: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        self.executemany(statement, rows)
+        if rows:
+            self.executemany(statement, rows)
 
     def insert(self, statement: str, /, **values: Any) -> int:
         return cast("int", self.execute(statement, values).lastrowid)  # `RETURNING` takes twice as long
 
     def insert_all(self, statement: str, rows: Iterable[Mapping[str, Any]]) -> list[int]:
-        return [self.insert(statement, **row) for row in rows]
+        return [cast("int", self.execute(statement, row).lastrowid) for row in rows]
 
     def insert_new(self, statement: str, /, **values: Any) -> int | None:
         cursor = self.execute(statement, values)
@@ -59,9 +66,6 @@ class SqliteDatabase(sqlite3.Connection, Connection):
 
     def begin_reading(self) -> None:
         self.execute("BEGIN")
-
-    def send(self, statement: str) -> None:
-        self.execute(statement)
 
     def fault(self, error: Exception) -> Fault | None:
         return _fault(error)
@@ -193,6 +197,7 @@ def connect(path: str, *, durable: bool = True) -> Database:
         "secure_delete = ON",
         f"synchronous = {safety}",
         f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
+        "cache_size = -8192",  # kB: ids in no order touch pages everywhere
         _TEMPORARY_IN_MEMORY,
     )
     database = _connect(path, *pragmas)
