@@ -49,7 +49,6 @@ NEW, CACHED, NOTHING = "█", "░", "·"
 PLACES_HEAD = ("place", "state", "last message", "when", "runs", "cached", "today")
 RUNS_HEAD = ("id", "began", "place", "message", "took", "cost", "status")
 MODELS_HEAD = ("model", "calls", "failed", "median", "cached", "today", "last failure")
-REQUESTS_HEAD = ("sent", "message", "", "tokens", "cached", "cost", "")
 DECISIONS_HEAD = ("message", "who", "text", "why")
 SPANS_HEAD = ("what", "", "took", "")
 LAYERS_HEAD = ("layer", "tokens", "as before", "says")

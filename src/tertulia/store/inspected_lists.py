@@ -7,7 +7,7 @@ from tertulia.engine.store_protocols import OutboxItem
 from tertulia.memory.values import WantedTerm
 from tertulia.messages import Message, Place
 from tertulia.store.database import Database, Row
-from tertulia.store.encoding import clean
+from tertulia.store.encoding import Columns, clean
 from tertulia.store.identities import find_place
 from tertulia.store.media_files import FILE
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages, descriptions_of
@@ -23,6 +23,7 @@ _LAST_CHARACTER = "\U0010ffff"
 _SEEN = "m.deleted = 0 AND m.hidden = 0 AND n.author NOT IN (SELECT author FROM blocked_authors)"
 
 # The media of the newest messages that can be seen, with what is known of them.
+_SHOWN = Columns(StoredMedia, "unique_id kind=media_kind failure")
 _MEDIA = f"""SELECT {MESSAGE_COLUMNS}, a.unique_id, a.media_kind, coalesce(w.failure, ''), {FILE.of("f")}
     FROM media a JOIN messages m ON m.id = a.message JOIN names n ON n.id = m.name
     LEFT JOIN media_files w ON w.unique_id = a.unique_id LEFT JOIN files f ON f.sha256 = w.sha256
@@ -74,15 +75,13 @@ class InspectedLists(Repository):
         described = descriptions_of(database, {row[columns] for row in rows})
         found = []
         for row, message in zip(rows, decode_messages(database, rows), strict=True):
-            unique_id, kind, failure, *file = row[columns:]
+            shown, file = row[columns:], row[columns + len(_SHOWN.names) :]
             found.append(
-                StoredMedia(
-                    unique_id=unique_id,
-                    kind=kind,
+                _SHOWN.decode(
+                    shown,
                     message=NumberedMessage(number=row[1], message=message),
                     file=FILE.decode(file) if file[0] else None,
-                    description=described.get(unique_id, ""),
-                    failure=failure,
+                    description=described.get(shown[0], ""),
                 )
             )
         return found
