@@ -23,6 +23,7 @@ from tertulia.platforms.web.site import Site
 
 SANDBOX = {"content-security-policy": "sandbox", "x-content-type-options": "nosniff"}
 DAY = 86_400.0  # seconds
+LEAST = 50_000  # bytes that each file counts: many small ones are work too
 OF_ONE = 2  # uploads under way, of one person
 BUSY = Refusal(status=429, why="other files are on their way: try again in a moment", retry_after=1)
 
@@ -86,7 +87,7 @@ def file_endpoints(site: Site) -> tuple[Endpoint, ...]:
             finally:
                 uploading[me.id] -= 1
             if me.id != OWNER:
-                bytes_left.take(me.id, len(data))
+                bytes_left.take(me.id, max(len(data), LEAST))
             try:
                 file = await platform.check_file(data)
                 if not await asked.is_allowed():  # the room has ended meanwhile, or the guest was forgotten

@@ -23,7 +23,7 @@ from tertulia.store.forget.removal import DERIVED, OWN, Section, Work
 from tertulia.store.media_files import SqlMedia
 from tertulia.store.threads import Access, Repository
 
-_HIDDEN_AT_ONCE = 100  # messages
+_HIDDEN_AT_ONCE = 25  # messages
 
 # People whose forgetting has begun and is not done.
 _UNFINISHED = "SELECT platform, author_id, at FROM forgets WHERE state = 'removing' ORDER BY id"

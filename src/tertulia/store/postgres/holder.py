@@ -86,10 +86,16 @@ class Holder:
             time.sleep(_POLL)
 
     def _renew(self) -> None:
+        is_away = False
         while not self._ended.wait(_RENEWAL):
             try:
                 if not self._database.run(_RENEW, token=self.token):
                     log.error("another bot has taken the store over; this one writes nothing any more")
                     return
+                if is_away:
+                    log.info("%s answers again", self._database.describe())
+                is_away = False
             except Error as error:
-                log.warning("%s", self._database.translate(error))
+                if not is_away:
+                    log.warning("%s", self._database.translate(error))
+                is_away = True
