@@ -89,6 +89,19 @@ async def test_no_more_than_a_piece_of_a_file_is_held_for_who_does_not_read_it(t
     assert (sum(sent), max(sent)) == (1_000_000, 65_536)
 
 
+def test_a_file_is_saved_under_a_name_that_ends_as_it_is_read() -> None:
+    file = StoredFile(sha256="0" * 64, mime="text/plain", size=1)
+    names = ("photo \u202egnp.exe", 'a"\r\nb', "борщ.txt", "\u202e")
+    saved = [file_response("file", file, name=name).headers["content-disposition"] for name in names]
+
+    assert saved == [
+        "attachment; filename*=UTF-8''photo%20gnp.exe",
+        "attachment; filename*=UTF-8''a%22%0D%0Ab",
+        "attachment; filename*=UTF-8''%D0%B1%D0%BE%D1%80%D1%89.txt",
+        "attachment",
+    ]
+
+
 async def test_who_does_not_read_the_answer_keeps_nobody_out() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
