@@ -86,8 +86,7 @@ def _run() -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        named = f"{error.filename}: " if isinstance(error.filename, str) else ""
-        _exit(f"{named}{error.strerror or error}", status=1)
+        _exit(error.strerror or str(error), status=1)
     finally:
         sys.stdout.flush()
 
