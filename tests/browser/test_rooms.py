@@ -137,6 +137,7 @@ async def test_a_room_needs_no_mouse(kitchen: Shown, told: Told) -> None:
             await expect(messages.last).to_contain_text(text)
         await press("ArrowUp")
         await expect(page.get_by_role("button", name="Save")).to_be_visible()
+        await expect(page.get_by_role("textbox", name="Message")).to_be_focused()
         await post(" й третє")
         await expect(messages.last).to_contain_text("Друге й третє")
 
