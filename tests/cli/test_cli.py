@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.command import TERTULIA, tertulia, tertulia_process
+from tertulia.cli import app
 
 
 def in_shell(command: str) -> subprocess.CompletedProcess[str]:
@@ -36,9 +37,12 @@ def test_what_is_wrong_is_said_in_one_line(arguments: tuple[str, ...], line: str
     assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
 
 
-def test_an_error_of_a_file_names_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tertulia.cli.app", lambda **_: Path("/nowhere/bot").mkdir())
-    done = tertulia("init")
+def test_an_error_of_a_file_names_the_file() -> None:
+    app.command("fail")(lambda: Path("/nowhere/bot").mkdir())
+    try:
+        done = tertulia("fail")
+    finally:
+        app.registered_commands.pop()
 
     assert (done.returncode, done.stderr) == (1, "tertulia: /nowhere/bot: No such file or directory\n")
 

@@ -13,7 +13,6 @@ from engine.engines import until
 from platforms.web import room_bots
 from platforms.web.room_bots import Browser, RoomBot, a_room_bot
 from platforms.web.test_roles import PNG
-from tertulia.errors import StoreFull
 from tertulia.media.values import StoredFile
 from tertulia.models import Scripted
 from tertulia.platforms.http_listener import listening, serving
@@ -89,6 +88,19 @@ async def test_no_more_than_a_piece_of_a_file_is_held_for_who_does_not_read_it(t
     assert (sum(sent), max(sent)) == (1_000_000, 65_536)
 
 
+def test_a_file_is_saved_under_a_name_that_ends_as_it_is_read() -> None:
+    file = StoredFile(sha256="0" * 64, mime="text/plain", size=1)
+    names = ("photo \u202egnp.exe", 'a"\r\nb', "борщ.txt", "\u202e")
+    saved = [file_response("file", file, name=name).headers["content-disposition"] for name in names]
+
+    assert saved == [
+        "attachment; filename*=UTF-8''photo%20gnp.exe",
+        "attachment; filename*=UTF-8''a%22%0D%0Ab",
+        "attachment; filename*=UTF-8''%D0%B1%D0%BE%D1%80%D1%89.txt",
+        "attachment",
+    ]
+
+
 async def test_who_does_not_read_the_answer_keeps_nobody_out() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -121,20 +133,30 @@ async def unread(port: int, head: bytes, opened: AsyncExitStack) -> None:
 async def test_who_writes_while_the_store_has_no_room_is_told_to_try_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with a_room_bot(tmp_path, Scripted(), limits=RoomLimits(write_seconds=0.1)) as bot:
+    limits = RoomLimits(write_seconds=0.1, writing=1)
+    async with a_room_bot(tmp_path, Scripted("Hello."), limits=limits) as bot:
         eve = await bot.guest(await bot.open_room(), "Eve")
-        with monkeypatch.context() as full:
+        has_room, apply = asyncio.Event(), type(bot.store.updates).apply
 
-            async def apply(*_: Any, **__: Any) -> Any:
-                raise StoreFull("there is no room left on the disk")
+        async def apply_later(*given: Any, **named: Any) -> Any:
+            await has_room.wait()
+            return await apply(*given, **named)
 
-            full.setattr(type(bot.store.updates), "apply", apply)
-            refused = await eve.client.post(f"{eve.room}/messages", json={"id": "k", "text": "hello"})
-        await eve.post("hello", key="k")
+        monkeypatch.setattr(type(bot.store.updates), "apply", apply_later)
+        body = {"id": "k", "text": "Gryag, hello"}
+        refused = [await eve.client.post(f"{eve.room}/messages", json=body) for _ in range(2)]
+        has_room.set()
+
+        async def is_answered() -> bool:
+            await bot.engine.settled()
+            return len(await eve.said()) == 2
+
+        await until(is_answered)
+        await eve.post("Gryag, hello", key="k")
         said = await eve.said()
 
-    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
-    assert said == [("Eve", "hello")]
+    assert [(one.status_code, one.headers["retry-after"]) for one in refused] == [(503, "1")] * 2
+    assert said == [("Eve", "Gryag, hello"), ("Gryag", "Hello.")]
 
 
 async def test_many_small_files_of_a_guest_are_too_many(tmp_path: Path) -> None:

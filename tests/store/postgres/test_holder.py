@@ -15,7 +15,7 @@ import postgres
 from tertulia.errors import StoreBroken, StoreBusy
 from tertulia.store import Store
 from tertulia.store.database import Database
-from tertulia.store.postgres import connection, holder
+from tertulia.store.postgres import holder
 from tertulia.store.postgres.holder import LEASE
 
 
@@ -67,13 +67,11 @@ async def test_an_outage_of_the_server_is_one_line_and_its_end_another(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.INFO, holder.log.name)
-    monkeypatch.setattr(holder, "_RENEWAL", 0.01)
-    monkeypatch.setattr(connection, "_WAITS", (0.01,))
     connect, url = psycopg.connect, postgres.new_database()
     attempts, lines, is_long, is_over = count(1), list[str](), Event(), Event()
 
     def attempt(*args: Any, **named: Any) -> Any:
-        if next(attempts) == 10:
+        if next(attempts) == 4:
             is_long.set()
         return connect(*args, **named)
 
@@ -85,6 +83,9 @@ async def test_an_outage_of_the_server_is_one_line_and_its_end_another(
 
     monkeypatch.setattr(holder.log, "filters", [note])
     async with Store.open(url, media_folder=tmp_path):
+        pass
+    held = holder.Holder(url, "a bot", renewal=0.01)
+    try:
         with psycopg.connect(postgres.server(), autocommit=True) as admin:
             name = str(conninfo_to_dict(url)["dbname"])
             admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
@@ -93,5 +94,7 @@ async def test_an_outage_of_the_server_is_one_line_and_its_end_another(
             assert await asyncio.to_thread(is_long.wait, 30)
             admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true".encode())
             assert await asyncio.to_thread(is_over.wait, 30)
+    finally:
+        held.release()
 
     assert ["does not answer" in line for line in lines] == [True, False]

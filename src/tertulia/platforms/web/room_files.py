@@ -9,6 +9,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
+from tertulia.characters import visible
 from tertulia.errors import MediaUnavailable
 from tertulia.media.content_types import PICTURES, STREAMS
 from tertulia.media.values import StoredFile
@@ -177,6 +178,7 @@ async def read_body(request: Request, largest: int) -> bytes:
 def file_response(path: str, file: StoredFile, *, name: str = "") -> Response:
     """Return a file, of which nothing is held while it goes: shown if it was decoded, else as a download."""
     how = "inline" if is_inline(file) else "attachment"
-    named = f"; filename*=UTF-8''{quote(name, safe='', errors='replace')}" if name else ""
+    shown = visible(name)  # what turns the direction of letters would hide how a name ends
+    named = f"; filename*=UTF-8''{quote(shown, safe='', errors='replace')}" if shown else ""
     headers = {**SANDBOX, "content-disposition": f"{how}{named}"}
     return FileResponse(path, media_type=file.mime if is_inline(file) else BYTES, headers=headers)
