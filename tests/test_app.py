@@ -321,6 +321,21 @@ async def test_changes_of_persona_and_limits_are_taken_over_and_others_wait(
     ]
 
 
+async def test_a_new_name_is_that_of_the_agent_in_rooms_at_once(tmp_path: Path) -> None:
+    file, names = a_config(tmp_path, "[web]"), []
+    texts = [file.path.read_text().replace("[persona]", '[persona]\nname = "Gryag"')] if file.path else []
+
+    async def sleep(_: float) -> None:
+        names.append(engine.platforms["web"].me.name)
+        (tmp_path / "tertulia.toml").write_text(texts.pop())
+
+    async with open_bot(file, {}, models=[Scripted()]) as engine:
+        with pytest.raises(IndexError):  # there is no further change
+            await reload_on_change(engine, file, {}, sleep=sleep)
+
+    assert names == ["agent", "Gryag"]
+
+
 async def test_a_reload_leaves_what_an_owner_set_until_the_same_thing_changes_in_the_file(tmp_path: Path) -> None:
     owned = '[behavior]\ndebounce = 0\nowners = ["recorded:1"]\n[limits]\n'
     file, platform = a_config(tmp_path, owned), RecordedPlatform()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tertulia import Engine, Inbox, InvalidValue, Store
+from tertulia import Engine, Inbox, InvalidValue, Store, StoreAway, StoreBusy
 from tertulia.bot_process import Watchdog, run_process
 from tertulia.models import Scripted
 from tertulia.testing import RecordedPlatform
@@ -116,7 +116,16 @@ def test_a_bot_that_ends_by_itself_is_not_hurried(process: Process, caplog: pyte
     assert (process.run(bot), process.exits, caplog.records) == (0, [], [])
 
 
-@pytest.mark.parametrize(("error", "status"), [(InvalidValue("no"), 2), (OSError("no"), 1), (ZeroDivisionError(), 1)])
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (InvalidValue("no"), 2),
+        (StoreBusy("another bot has it"), 2),
+        (StoreAway("the database does not answer"), 1),
+        (OSError("no"), 1),
+        (ZeroDivisionError(), 1),
+    ],
+)
 def test_an_error_is_a_line_of_the_log(
     process: Process, caplog: pytest.LogCaptureFixture, error: Exception, status: int
 ) -> None:

@@ -116,6 +116,9 @@ from .errors import (
     SpendCapReached as SpendCapReached,
 )
 from .errors import (
+    StoreAway as StoreAway,
+)
+from .errors import (
     StoreBroken as StoreBroken,
 )
 from .errors import (

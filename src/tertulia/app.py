@@ -461,6 +461,8 @@ def _apply(engine: Engine, before: ConfigFile, after: ConfigFile) -> None:
         engine.limits = after.config.limits  # first: they may be refused
     if "persona" in fields:
         engine.persona = persona_of(after.config)
+        if isinstance(rooms := engine.platforms.get(PLATFORM), RoomPlatform):
+            rooms.rename(after.config.persona.name)
     taken = [name for name in fields if name in RELOADED]
     if taken:
         log.info("taken over: %s", ", ".join(taken))

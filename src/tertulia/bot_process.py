@@ -21,7 +21,7 @@ from types import FrameType
 from typing import Self
 
 from tertulia.code_location import location, user_frame
-from tertulia.errors import TertuliaError
+from tertulia.errors import StoreAway, TertuliaError
 from tertulia.logs import log_failure
 from tertulia.platform import Platform
 
@@ -57,7 +57,7 @@ async def _run(bot: Awaitable[None], watchdog: "Watchdog") -> None:
     try:
         await bot
     except TertuliaError as error:
-        status = NEEDS_OPERATOR
+        status = UNEXPECTED if isinstance(error, StoreAway) else NEEDS_OPERATOR
         log_failure(error)
     except Exception as error:  # noqa: BLE001 (a bug of ours: it is one line of the log, too)
         status = UNEXPECTED

@@ -20,6 +20,7 @@ TertuliaError
 │   ├── PlaceRefused         the service is not offered where the program runs
 │   └── StoreTrouble         the store cannot be used
 │       ├── StoreBusy        … another process has it open
+│       │   └── StoreAway    … or its database does not answer: later it may
 │       ├── StoreBroken      … it is damaged, another program's, or another bot's by now
 │       ├── StoreFull        … the disk is full
 │       ├── StoreRefused     … its file may not be opened or written
@@ -126,6 +127,10 @@ class StoreTrouble(OperatorMustAct):
 
 
 class StoreBusy(StoreTrouble):
+    pass
+
+
+class StoreAway(StoreBusy):
     pass
 
 

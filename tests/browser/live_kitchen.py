@@ -42,7 +42,7 @@ async def main() -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "kitchen.db"
         async with a_kitchen(path) as told:
-            site = Site(store=told.store, now=told.clock.now, engine=told.engine, agent="Гряг")
+            site = Site(store=told.store, now=told.clock.now, engine=told.engine, rooms=told.rooms, agent="Гряг")
             async with serve_page(site, WebConfig(port=0), store=str(path)) as page:
                 print(*page.lines, "People talk on until Ctrl-C.", sep="\n", flush=True)
                 await talk_on(told.teller)

@@ -2,10 +2,13 @@
 
 from contextlib import AsyncExitStack
 
+import pytest
 from playwright.async_api import FilePayload, Page, expect
 
 from browser.kitchen import Told, a_menu, calls
-from browser.visits import PHONE, Shown, picture, visit
+from browser.test_access import grave_violations
+from browser.test_hostile import FOREIGN, MARKDOWN, MARKUP
+from browser.visits import DESK, PHONE, Shown, picture, visit
 
 STATUSES = "(paths) => Promise.all(paths.map(async (path) => (await fetch(path)).status))"
 LONG = " ".join(f"Рядок {number} довгої історії про борщ." for number in range(1, 60))
@@ -105,3 +108,96 @@ async def test_what_the_bot_says_by_itself_is_read_where_it_was_said(kitchen: Sh
         await expect(page.locator("[aria-live=polite]")).to_contain_text(f"Гряг: {refusal}")
         await page.reload()
         await expect(texts).to_have_text(["Перше", refusal, "Друге"])
+
+
+async def test_a_room_needs_no_mouse(kitchen: Shown, told: Told) -> None:
+    async with visit(kitchen, role=None, link=await opened_room(kitchen)) as visited:
+        page, press, type_ = visited.page, visited.page.keyboard.press, visited.page.keyboard.type
+        messages = page.locator("article.message:not(.pending, .flat)")
+
+        async def tab_to(name: str) -> None:
+            while name not in await page.evaluate(
+                "document.activeElement.ariaLabel || document.activeElement.innerText"
+            ):
+                await press("Tab")
+
+        async def post(text: str) -> None:
+            await type_(text)
+            await press("Enter")
+
+        await expect(page.get_by_label("Your name")).to_be_visible()
+        visited.faults.clear()
+        await press("Tab")
+        while await page.evaluate("document.activeElement.tagName") != "INPUT":
+            await press("Tab")
+        await post("Maya")
+        await expect(page.get_by_role("textbox", name="Message")).to_be_focused()
+        for text in ("Перше", "Друге"):
+            await post(text)
+            await expect(messages.last).to_contain_text(text)
+        await press("ArrowUp")
+        await expect(page.get_by_role("button", name="Save")).to_be_visible()
+        await post(" й третє")
+        await expect(messages.last).to_contain_text("Друге й третє")
+
+        await press("Shift+Tab")
+        await press("j")
+        for _ in range(2):
+            await press("k")
+        await expect(messages.first).to_be_focused()
+        await press("r")
+        await post("Відповідь")
+        await expect(messages.last.locator(".quote")).to_have_text("Maya: Перше")
+        await press("Shift+Tab")
+        await press("j")
+        await tab_to("React")
+        await press("Enter")
+        await press("Shift+Tab")
+        await tab_to("React with 🎉")
+        await press("Enter")
+        await expect(page.locator(".reactions")).to_have_text("🎉 1")
+
+        told.teller.prepare(calls("calculate", expression="2*3"), "Шість.", LONG)
+        await page.get_by_role("textbox").focus()
+        await post("Гряже, порахуй")
+        await expect(messages.last).to_contain_text("Шість.")
+        await press("Shift+Tab")
+        for _ in range(5):
+            await press("j")
+        await tab_to("calculate")
+        await press("Enter")
+        await expect(page.locator("details[open] pre").first).to_contain_text('"2*3"')
+        await page.get_by_role("textbox").focus()
+        await post("Гряже, розкажи довгу історію")
+        await expect(page.locator(".live")).to_contain_text("Рядок 3 довгої")
+        await press("Shift+Tab")
+        await press("s")
+        await expect(page.locator(".live")).to_have_count(0)
+        await expect(page.get_by_role("log")).not_to_contain_text("Рядок 59")
+
+
+@pytest.mark.parametrize(("scheme", "size"), [("light", DESK), ("dark", PHONE)])
+async def test_axe_finds_nothing_serious_in_a_room_nor_at_its_door_and_hostile_texts_do_nothing(
+    kitchen: Shown, told: Told, scheme: str, size: dict[str, int]
+) -> None:
+    link = await opened_room(kitchen)
+    async with visit(kitchen, role=None, link=link, viewport=size, color_scheme=scheme) as visited:
+        page = visited.page
+        await expect(page.get_by_label("Your name")).to_be_visible()
+        visited.faults.clear()
+        found = {"door": await grave_violations(page)}
+        await enter(page, MARKUP[0])
+        texts = [*MARKUP, *MARKDOWN]
+        for number, text in enumerate(texts):
+            await write(page, text)
+            await expect(page.locator("article.message:not(.pending)")).to_have_count(number + 1)
+        told.teller.prepare(calls("calculate", expression="1+1"), "\n\n".join(texts))
+        await write(page, f"Гряже, {MARKUP[1]}")
+        await expect(page.locator("article.message").last.locator("details")).to_have_count(1)
+        found["room"] = await grave_violations(page)
+        foreign = [one for one in await page.evaluate(FOREIGN) if 'class="composer"' not in one]
+        is_wide = await page.evaluate("document.documentElement.scrollWidth > innerWidth")
+        host = await page.locator(".people-list bdi").first.text_content()
+
+    assert found == {"door": [], "room": []}
+    assert (foreign, is_wide, host) == ([], False, MARKUP[0])

@@ -92,6 +92,16 @@ async def test_what_is_chosen_in_a_view_is_in_its_address(kitchen: Shown) -> Non
         await expect(page.locator("article.decide")).to_have_count(1)
 
 
+async def test_messages_that_scroll_on_while_they_are_left_do_no_harm(kitchen: Shown) -> None:
+    async with visit(kitchen, f"/p/{PLACE}") as visited:
+        log = await visited.page.query_selector(".log")
+        assert log
+        await visited.page.get_by_role("link", name="Runs").first.click()
+        await expect(visited.page.get_by_role("heading", level=1)).to_have_text("Runs")
+
+        await log.evaluate("(one) => one.dispatchEvent(new Event('scroll'))")
+
+
 async def cells(strip: Locator) -> list[str]:
     """How much of a request the service had in its cache, as the row says."""
     return [text for text in await strip.get_by_role("cell").all_text_contents() if text.endswith(" %")]

@@ -60,6 +60,15 @@ def test_each_attempt_is_listed_with_its_wait_and_its_error(here: Here, db: str)
     assert (status, errors, one["call"]["error"], one["person"]["id"]) == (0, "", "RateLimited", "1")
 
 
+def test_as_json_each_call_says_what_for_which_attempt_and_what_became_of_it(here: Here, db: str) -> None:
+    calls = [one["call"] for one in json.loads(here("calls", "--json", "--db", db)[1])]
+
+    assert [(one["purpose"], one["attempt"], one["status"]) for one in calls] == [
+        ("answer", 1, "failed"),
+        ("answer", 2, "answered"),
+    ]
+
+
 def test_the_calls_of_a_run_or_a_place_are_listed_alone(here: Here, db: str) -> None:
     (run,) = {one["call"]["run"] for one in json.loads(here("calls", "--json", "--db", db)[1])}
 

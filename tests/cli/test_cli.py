@@ -4,10 +4,12 @@ import os
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from cli.command import TERTULIA, tertulia, tertulia_process
+from tertulia.cli import app
 
 
 def in_shell(command: str) -> subprocess.CompletedProcess[str]:
@@ -33,6 +35,16 @@ def test_what_is_wrong_is_said_in_one_line(arguments: tuple[str, ...], line: str
     done = tertulia(*arguments)
 
     assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
+
+
+def test_an_error_of_a_file_names_the_file() -> None:
+    app.command("fail")(lambda: Path("/nowhere/bot").mkdir())
+    try:
+        done = tertulia("fail")
+    finally:
+        app.registered_commands.pop()
+
+    assert (done.returncode, done.stderr) == (1, "tertulia: /nowhere/bot: No such file or directory\n")
 
 
 def test_a_traceback_is_shown_when_asked_for() -> None:

@@ -419,6 +419,14 @@ def a_store_with_prompts(path: Path) -> Path:
     return path
 
 
+def test_a_new_file_cannot_be_smaller(here: Here, tmp_path: Path) -> None:
+    assert here("db", "prune", "--db", a_store(tmp_path / "s.db")) == (
+        0,
+        "removed: 0 prompts; the file is 0 KB smaller\n",
+        "",
+    )
+
+
 def test_old_prompts_are_pruned_and_the_file_is_smaller(here: Here, tmp_path: Path) -> None:
     path = str(a_store_with_prompts(tmp_path / "s.db"))
 

@@ -66,6 +66,23 @@ def test_a_model_that_does_not_answer_is_named_with_its_last_error(here: Here, d
     assert re.search(r"^down:    m since [-\d: ]+: Overloaded: busy$", shown, re.MULTILINE)
 
 
+def test_a_bot_whose_only_model_is_down_is_not_said_to_answer(here: Here, tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+
+    async def fail() -> None:
+        at = datetime.now(UTC)
+        call = Call(model="m", begun_at=at, ended_at=at, status="failed", error="Overloaded", why="busy")
+        async with Store.open(path) as store:
+            await store.runs.begin(a_run(taken=()), PROMPT, at=at)
+            await store.usage.add(call, place=GROUP)
+
+    asyncio.run(fail())
+    with held(path):
+        shown = here("inspect", "--db", str(path))[1]
+
+    assert shown.splitlines()[0] == "The bot runs, but m does not answer."
+
+
 def test_a_place_has_its_requests_as_bars_and_its_decisions(here: Here, db: str) -> None:
     _, answered, _ = runs_of(here, db)
     lines = here("inspect", "friends", "--db", db)[1].splitlines()

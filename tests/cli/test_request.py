@@ -189,6 +189,7 @@ def test_a_file_is_read_too(tmp_path: Path) -> None:
     ("arguments", "given", "complaint"),
     [
         (["nope"], "{}", "no profile is called 'nope'; there are layered, tail, native, block, headers, single"),
+        (["talk.json"], "", "no profile is called 'talk.json'; there are layered"),
         (["native", "--to", "x"], "{}", "--to is gemini or openai, not 'x'"),
         (["native"], "", "the input is no JSON: Input data was truncated"),
         (["native"], "{}", "the conversation cannot be read: Object missing required field `messages`"),

@@ -17,7 +17,7 @@ from tertulia.engine import answer_preview
 from tertulia.engine.answer_preview import ELLIPSIS
 from tertulia.engine.behavior import FAILED
 from tertulia.engine.engine import Engine
-from tertulia.engine.outbox_sender import edit_draft
+from tertulia.engine.reply_parts import edit_draft
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.errors import InvalidValue, ModelUnavailable, NotSent, SendRefused, TertuliaError
 from tertulia.messages import Place

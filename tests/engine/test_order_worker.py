@@ -99,7 +99,7 @@ async def test_the_answer_under_way_is_stopped_but_not_a_later_one(store: Store)
         stopped = await engine.give_order("stop place", who="owner", place=DIRECT)
         await engine.settled()
         again = await engine.give_order("stop place", who="owner", place=DIRECT)
-        [run] = await store.runs.listed(most=9)
+        [run] = [one.run for one in await store.inspection.runs(most=9)]
 
     assert (stopped.status, run.status, run.why) == ("done", "failed", "stopped by a request")
     assert (again.status, again.why) == ("refused", "nothing is being answered there")
@@ -109,10 +109,10 @@ async def test_a_failed_run_is_retried(store: Store) -> None:
     platform = RecordedPlatform()
     async with engine_with(Scripted(RequestRefused("no"), "Hello."), platform, store=store) as engine:
         await talked(engine, said("hi"))
-        [failed] = await store.runs.listed(most=9)
+        [failed] = [one.run for one in await store.inspection.runs(most=9)]
         await engine.retry_run(failed.id)
         await engine.settled()
-        runs = await store.runs.listed(most=9)
+        runs = [one.run for one in reversed(await store.inspection.runs(most=9))]
         with pytest.raises(InvalidValue, match="none of the 1 messages"):
             await engine.retry_run(failed.id)
 

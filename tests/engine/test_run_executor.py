@@ -155,6 +155,6 @@ async def test_a_run_has_the_seconds_of_all_its_work_until_its_end(store: Store)
         await talked(engine, said("one", 1))
         await talked(engine, said("two", 2))
 
-    found = [(run.status, run.seconds) for run in await store.runs.listed(most=9)]
+    found = [(one.run.status, one.run.seconds) for one in reversed(await store.inspection.runs(most=9))]
     assert [status for status, _ in found] == ["done", "failed"]
     assert [seconds >= least for (_, seconds), least in zip(found, (0.06, 0.03), strict=True)] == [True, True], found

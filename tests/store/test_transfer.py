@@ -8,8 +8,8 @@ import pytest
 import postgres
 from people import DIRECT, GROUP, NOON, a_message
 from store.builders import a_task
-from stored_rows import add, on, read, remove
-from tertulia.errors import InvalidValue, StoreRefused
+from stored_rows import add, change, on, read, remove
+from tertulia.errors import InvalidValue, StoreBroken, StoreRefused
 from tertulia.store import Store
 from tertulia.store.transfer import move_store, tables
 
@@ -71,6 +71,20 @@ async def test_a_move_that_was_killed_goes_on(url: str, tmp_path: Path) -> None:
 
     assert done[0] > MESSAGES // 2
     assert await rows(url, media_folder=tmp_path / "media") == await rows(tmp_path / "a.db")
+
+
+async def test_a_source_that_was_used_before_its_move_went_on_is_noticed(url: str, tmp_path: Path) -> None:
+    await fill(tmp_path / "a.db")
+    with pytest.raises(ZeroDivisionError):
+        move_store(str(tmp_path / "a.db"), url, lambda done, _: done // 0)
+    async with Store.open(tmp_path / "a.db") as store:
+        await on(store, change, "places", delimiter="another")
+
+    again = "row 1 of places is not the same on both sides; if FROM was used meanwhile, empty TO and move again"
+    with pytest.raises(StoreBroken, match=again):
+        move_store(str(tmp_path / "a.db"), url)
+    with pytest.raises(StoreRefused, match="a move to it has not ended"):
+        await Store.open(url, media_folder=tmp_path / "media")
 
 
 async def test_a_move_needs_an_empty_target_and_a_source_that_nobody_uses(url: str, tmp_path: Path) -> None:

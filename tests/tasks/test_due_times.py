@@ -131,6 +131,28 @@ def test_what_is_understood_in_ukrainian_and_of_whole_hours(when: str, meant: st
 
 
 @pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("31 December at 10|December 31 at 10:00|on the 31st of December 10:00|dec 31, 2026 at 10|31.12.2026 at 10"
+         "|31 грудня о 10|31-го грудня об 10:00|31 грудня 2026 року о 10", "2026-12-31T08:00Z"),
+        ("5 May|may 5th|5 травня", "2027-05-05T06:00Z"),
+        ("29 February|29 лютого", "2028-02-29T07:00Z"),
+        ("15 November 18:00|15 листопада о 18:00", "2026-11-15T16:00Z"),
+    ],
+)  # fmt: skip
+def test_a_day_of_a_month_by_its_name_is_the_next_one(words: str, meant: str) -> None:
+    assert {one: parse_moment(one, NOW, KYIV) for one in words.split("|")} == dict.fromkeys(words.split("|"), at(meant))
+
+
+@pytest.mark.parametrize(
+    "when", ["31 November at 9", "0 May", "30 лютого", "14 November 2026", "32.01.2027", "may", "31"]
+)
+def test_a_day_that_no_month_has_or_that_is_past_is_refused(when: str) -> None:
+    with pytest.raises(InvalidValue):
+        parse_moment(when, NOW, KYIV)
+
+
+@pytest.mark.parametrize(
     ("text", "split"),
     [
         ("in 10 minutes call mum", ("in 10 minutes", "call mum")),
@@ -152,6 +174,12 @@ def test_what_is_understood_in_ukrainian_and_of_whole_hours(when: str, meant: st
         ("", None),
         ("today 9:00 x", ("today 9:00", "x")),
         ("2026-11-20T18:00 x", ("2026-11-20T18:00", "x")),
+        ("5 травня о 10:00 день народження", ("5 травня о 10:00", "день народження")),
+        ("May 5 at 10, cake", ("May 5 at 10", "cake")),
+        ("5 may flowers", ("5 may", "flowers")),
+        ("5 may in the evening flowers", None),
+        ("may flowers bloom", None),
+        ("10.12 lunch", None),
     ],
 )
 def test_a_text_that_begins_with_a_time_is_split_after_it(text: str, split: tuple[str, str] | None) -> None:

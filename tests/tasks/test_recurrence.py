@@ -67,9 +67,13 @@ def test_what_is_understood_in_kyiv(words: str, meant: tuple[tuple[int, ...], in
 
 ENDS = {
     "until 2026-11-20|until friday|till friday|for 5 days|5 times|, 5 times|до 2026-11-20|до п'ятниці|протягом 5 днів"
-    "|5 разів": "2026-11-20",
+    "|5 разів|until 20 November|until november 20th|until the 20th of november 2026|до 20 листопада|до 20.11"
+    "|до 20.11.2026|до 20 листопада 2026 року": "2026-11-20",
+    "until 1 march|до 1 березня": "2027-03-01",
+    "for a week|протягом тижня": "2026-11-22",
     "for two weeks|впродовж 2 тижнів": "2026-11-29",
-    "for a month|протягом 1 місяця": "2026-12-15",
+    "for a month|протягом 1 місяця|протягом місяця": "2026-12-15",
+    "for a year|for 12 months|протягом року": "2027-11-15",
     "until tomorrow|один раз|до завтра": "2026-11-16",
 }
 
@@ -99,6 +103,7 @@ def test_other_words_are_none(words: str) -> None:
     [
         ("every day at 9:00 until 2026-11-14", "never comes: it is now 2026-11-15 17:26:37"),
         ("every day until 2026-02-30", "there is no day '2026-02-30'"),
+        ("every day until 30 February", "there is no day '30 february'"),
         ("every 100 days", "after 1 to 99 days, weeks or months, not 100"),
         ("every 32nd", "a month has no day 32"),
         ("every day 23:59 0 times", "it comes at least once"),
@@ -132,6 +137,13 @@ def test_what_can_never_come_is_refused(words: str, why: str) -> None:
         ("daily standup in 10 minutes", None),  # a word of the text
         ("every day in the morning tea", None),  # an hour that is not understood
         ("щодня ввечері чай", None),
+        ("щодня о 9 до 31 грудня вітаміни", ("щодня о 9 до 31 грудня", "вітаміни")),
+        ("every day at 9 until December 31 pills", ("every day at 9 until December 31", "pills")),
+        ("every day at 9 until the end of the year pills", None),  # an end that is not understood
+        ("щодня о 9 до кінця року вітаміни", None),
+        ("щодня о 9 до 7 ранку спати", None),
+        ("щодня о 9 до лікаря", ("щодня о 9", "до лікаря")),
+        ("every day at 9: until noon", ("every day at 9", "until noon")),
     ],
 )
 def test_a_text_may_begin_with_it(text: str, split: tuple[str, str] | None) -> None:

@@ -86,7 +86,8 @@ def _run() -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        _exit(error.strerror or str(error), status=1)
+        named = f"{error.filename}: " if isinstance(error.filename, str) else ""
+        _exit(f"{named}{error.strerror or error}", status=1)
     finally:
         sys.stdout.flush()
 

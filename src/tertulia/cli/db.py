@@ -181,7 +181,8 @@ def prune(
 
     path = existing_store(db)
     before = _file_size(path)
-    counts = {"prompts": asyncio.run(_prune(path, prompts, updates)), "bytes": before - _file_size(path)}
+    removed = asyncio.run(_prune(path, prompts, updates))
+    counts = {"prompts": removed, "bytes": max(0, before - _file_size(path))}
     if as_json:
         print_json(counts)
     else:

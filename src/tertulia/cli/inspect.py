@@ -49,7 +49,6 @@ NEW, CACHED, NOTHING = "█", "░", "·"
 PLACES_HEAD = ("place", "state", "last message", "when", "runs", "cached", "today")
 RUNS_HEAD = ("id", "began", "place", "message", "took", "cost", "status")
 MODELS_HEAD = ("model", "calls", "failed", "median", "cached", "today", "last failure")
-REQUESTS_HEAD = ("sent", "message", "", "tokens", "cached", "cost", "")
 DECISIONS_HEAD = ("message", "who", "text", "why")
 SPANS_HEAD = ("what", "", "took", "")
 LAYERS_HEAD = ("layer", "tokens", "as before", "says")
@@ -168,7 +167,9 @@ def _sentence(home: "Home") -> str:
     agent = one_line(home.agent) or "The bot"
     if not home.runs:
         return f"{agent} has answered nothing yet."
-    state = f"{agent} {'is not running' if home.running is False else 'answers'}."
+    is_down = home.models and all(one.down_since for one in home.models)  # where one is not, it answers
+    down = f"runs, but {', '.join(one_line(one.model) for one in home.models)} does not answer"
+    state = f"{agent} {'is not running' if home.running is False else down if is_down else 'answers'}."
     if home.to_decide:
         waits = "reply waits" if len(home.to_decide) == 1 else "replies wait"
         return f"{state} {len(home.to_decide)} {waits} for your decision."

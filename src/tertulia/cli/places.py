@@ -120,13 +120,14 @@ async def _read_decided(
             what = "is the bot's own" if own else "is not stored: it may be a command"
             raise InvalidValue(f"message {one_line(message_id)} of {place_label(place)} {what}")
         ids = list(dict.fromkeys(made.run_id for _, all_made in found for made in all_made if made.run_id))
-        return found, {run.id: run for run in await store.runs.listed(ids=ids, most=len(ids))}
+        return found, {one.run.id: one.run for one in await store.inspection.runs(ids=ids, most=len(ids))}
 
 
 async def _read_runs(db: str | None, given: str | None, failed: bool, last: int) -> "Sequence[Run]":
     async with open_beside(db) as store:
         place = None if given is None else await find_place(store, given)
-        return await store.runs.listed(place=place, failed=failed, most=last)
+        newest = await store.inspection.runs(place=place, status="failed" if failed else None, most=last)
+        return [one.run for one in reversed(newest)]
 
 
 async def _read_messages(db: str | None, given: str, last: int) -> "Sequence[Message]":

@@ -46,7 +46,7 @@ def render(
     """
     wire = _wire(to, profile)
     default = UNKNOWN if profile == "single" and wire == "openai" else MODELS[wire]
-    write_json(_render(_read_document(file), profile, wire, model or default, personality))
+    write_json(_render(file, profile, wire, model or default, personality))
 
 
 def lint(
@@ -101,7 +101,7 @@ def _read_document(file: str) -> Any:
         raise InvalidValue(f"the input is no JSON: {error}") from error
 
 
-def _render(found: Any, profile: str, wire: Wire, model: str, personality: str | None) -> bytes:
+def _render(file: str, profile: str, wire: Wire, model: str, personality: str | None) -> bytes:
     import os
 
     from tertulia.config import from_environment
@@ -109,7 +109,8 @@ def _render(found: Any, profile: str, wire: Wire, model: str, personality: str |
     from tertulia.profiles import profile_of
 
     options = from_environment(os.environ).context
-    chosen = profile_of(profile, options)
+    chosen = profile_of(profile, options)  # before the terminal is read
+    found = _read_document(file)
     if profile == "single" and not (isinstance(found, dict) and "messages" in found):
         return _encode_references(found, wire, model, personality or "")
     context, tools = _gather_context(found, chosen, options, personality)

@@ -51,17 +51,17 @@ _LOOSE = 4  # letters that a name must share with another form of it
 _FORM = "\0"  # ends what a name begins with, where it may end otherwise
 
 
-def select_messages(before: Sequence[Message], target: Message, *, most: int, certain: int = ALWAYS_SHOWN) -> list[int]:
+def select_messages(before: Sequence[Message], target: Message, *, most: int) -> list[int]:
     """Return the indexes of at most *most* messages *before* the target, in order.
 
-    The *certain* newest are among them, then those that replies and names point to, then the newest of the rest.
+    The `ALWAYS_SHOWN` newest are among them, then those that replies and names point to, then the newest of the rest.
     """
     count = len(before)
     if count <= most:
         return list(range(count))
     newest = range(count - 1, -1, -1)
     found: dict[int, None] = {}
-    for index in chain(newest[:certain], _references(before, target), newest):
+    for index in chain(newest[:ALWAYS_SHOWN], _references(before, target), newest):
         if len(found) >= most:
             break
         found[index] = None

@@ -14,10 +14,10 @@ from tertulia.engine.command_list import help_lines
 from tertulia.engine.identity import Identity
 from tertulia.engine.languages.lines import Lines
 from tertulia.engine.languages.translator import Translator
-from tertulia.engine.outbox_sender import split_replies
 from tertulia.engine.owner_commands import OwnerCommands
 from tertulia.engine.place_worker import STOPPED
 from tertulia.engine.rate_limit import RateLimiter
+from tertulia.engine.reply_parts import split_replies
 from tertulia.engine.store_protocols import Command, OutboxItem, StoreProtocol
 from tertulia.errors import InvalidValue, TertuliaError
 from tertulia.ids import abbreviate_ids, match_ids

@@ -283,9 +283,13 @@ class InspectionStore(Protocol):
         status: RunStatus | None = None,
         before: str | None = None,
         ids: Sequence[str] | None = None,
+        fact: str | None = None,
         most: int,
     ) -> Sequence[RunSummary]:
-        """Return the newest runs that began before another one, the newest first, as far as something is said."""
+        """Return the newest runs that began before another one, the newest first, as far as something is said.
+
+        Those of a *fact* were shown it.
+        """
         ...
 
     async def days(self, place: Place) -> Sequence[date]:

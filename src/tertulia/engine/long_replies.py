@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from tertulia.engine.context_media import ContextMedia
 from tertulia.engine.languages.translator import Translator
-from tertulia.engine.outbox_sender import split_replies
+from tertulia.engine.reply_parts import split_replies
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.messages import Reply
 from tertulia.parts import Media

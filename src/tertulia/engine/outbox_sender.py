@@ -1,4 +1,4 @@
-"""Outbox sender: splits replies into outbox items, and sends each item with retries and backoff.
+"""Outbox sender: sends each item of the outbox with retries and backoff.
 
 The files of an item are read first; where that fails nothing was sent, and it is retried. After a minute such a file
 goes in words, since other replies of the place wait behind it. Then the item is stored as "sending", and after the
@@ -17,7 +17,7 @@ attempt with its outcome. The outcomes of an attempt:
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from itertools import count
 from typing import Literal
@@ -41,11 +41,9 @@ from tertulia.media.values import MediaStore
 from tertulia.messages import Place, PlaceKey, Reply
 from tertulia.parts import Media, cut
 from tertulia.platform import Delivery, Platform, with_media_as_text
-from tertulia.type_checks import type_fault
 
 log = logging.getLogger(__name__)
 
-GAP = "\n"  # between two parts, where a platform has changed the text it split
 FIRST_RETRY, LONGEST_RETRY = 1.0, 300.0  # seconds between attempts
 LONGEST_RETRY_AFTER = 86_400.0  # seconds that a platform may ask to wait
 SEND_TIMEOUT = 120.0  # seconds of one attempt
@@ -68,81 +66,11 @@ class Attempt(Struct, frozen=True, kw_only=True):
     refused: bool = False  # for good, in a place that can be written to
 
 
-def split_replies(replies: Iterable[OutboxItem], platforms: Mapping[str, Platform]) -> tuple[OutboxItem, ...]:
-    """Split each reply by its platform's `split`. The parts share a reply id, which is the id of the first part."""
-    return tuple(part for reply in replies for part in _parts(reply, platforms.get(reply.reply.place.platform)))
-
-
-def _parts(item: OutboxItem, platform: Platform | None) -> list[OutboxItem]:
-    place = item.reply.place
-    parts = [replace(part, place=place) for part in _split(item.reply, platform)] if platform else [item.reply]
-    if len(parts) == 1:
-        return [replace(item, reply=parts[0])]
-    separators = separators_in(item.reply.text, [part.text for part in parts])
-    return [
-        replace(
-            item,
-            id=f"{item.id}.{number}" if number else item.id,
-            reply=part,
-            turns=() if number else item.turns,
-            reply_id=item.id,
-            part=number,
-            separator=separators[number],
-        )
-        for number, part in enumerate(parts)
-    ]
-
-
 def parse_message_id(given: object) -> str | None:
     """Return the message id that a platform returned, also where it is a number; None for anything else."""
     if isinstance(given, int) and not isinstance(given, bool):
         given = str(given)
     return given if isinstance(given, str) and given and given.isprintable() else None
-
-
-def edit_draft(draft: OutboxItem, deliveries: Sequence[OutboxItem], *, closing: OutboxItem) -> tuple[OutboxItem, ...]:
-    """Return the deliveries such that the first edits a visible draft. Its media become a message of their own.
-
-    If the answer has no text, the draft becomes the *closing* line.
-    """
-    if not deliveries or not deliveries[0].reply.text:
-        return (replace(closing, edits=draft.message_id), *deliveries)
-    first, *rest = deliveries
-    if first.reply.media:
-        name = first.reply_id or first.id
-        media = replace(first.reply, text="", reply_to=None)
-        beside = replace(first, id=f"{first.id}-media", reply=media, turns=(), reply_id=name, part=first.part + 1)
-        first = replace(first, reply=replace(first.reply, media=()), reply_id=name)
-        rest = [beside, *(replace(one, part=one.part + 1) if one.reply_id == name else one for one in rest)]
-    return (replace(first, edits=draft.message_id), *rest)
-
-
-def _split(reply: Reply, platform: Platform) -> Sequence[Reply]:
-    """Return the parts of a reply; the whole reply where `split` fails or returns an empty part."""
-    try:
-        with foreign_code(platform.name):
-            reply = with_media_as_text(reply, platform.capabilities_in(reply.place).media)
-            parts = list(platform.split(reply))
-    except Exception as error:  # noqa: BLE001 (a platform's own)
-        log.error("%s.split failed; the reply is sent whole: %s", platform.name, log_text(error))
-        return [reply]
-    is_valid = all(type_fault(part, Reply) is None and (part.text.strip() or part.media) for part in parts)
-    if parts == [reply] or (parts and is_valid):
-        return parts
-    log.error("%s.split returned %d parts, some invalid or empty; the reply is sent whole", platform.name, len(parts))
-    return [reply]
-
-
-def separators_in(text: str, parts: Sequence[str]) -> list[str]:
-    """Return the white space before each part in *text*; `GAP` where the parts are not pieces of it."""
-    separators: list[str] = []
-    end = 0
-    for part in parts:
-        start = text.find(part, end)
-        between = text[end:start] if start >= 0 else None
-        end = end if start < 0 else start + len(part)
-        separators.append(between if between is not None and not between.strip() else GAP)
-    return ["", *separators[1:]]
 
 
 class OutboxSender:

@@ -15,8 +15,8 @@ from tertulia.engine.identity import Identity
 from tertulia.engine.languages.lines import Lines
 from tertulia.engine.languages.translator import Translator
 from tertulia.engine.long_replies import LongReplies
-from tertulia.engine.outbox_sender import edit_draft
 from tertulia.engine.places import DelimiterCache
+from tertulia.engine.reply_parts import edit_draft
 from tertulia.engine.store_protocols import (
     OutboxItem,
     OutboxStore,

@@ -10,7 +10,7 @@ from tertulia.errors import InvalidValue, PromptRemoved
 from tertulia.inspector.people import facts_shown
 from tertulia.inspector.places import place_key
 from tertulia.inspector.runs import recollections, tool_shown
-from tertulia.inspector.shown import Blocked, Mask, as_json, shown_message, turn_text, words_of
+from tertulia.inspector.shown import Blocked, Mask, as_json, only, shown_message, turn_text, words_of
 from tertulia.inspector.values import Evidence, EvidenceKind, Known, MessageBrief
 from tertulia.memory.retrieval.terms import split_sentences, terms, terms_with_words
 from tertulia.messages import Message, Place
@@ -43,7 +43,7 @@ async def known(store: StoreProtocol, place: Place, message_id: str) -> Known:
     if not found:
         raise InvalidValue(f"there is no message {message_id:.100} in {place_key(place):.100}")
     message = shown_message(found[0][1], blocked)
-    (logged,) = await store.inspection.messages(place, ids=[found[0][1].id], most=1)
+    logged = only(await store.inspection.messages(place, ids=[found[0][1].id], most=1))
     run_id = logged.delivery.run if logged.delivery else None
     nothing = Known(message=message, run_id=run_id, sentences=(), evidence=(), window=0)
     if run_id is None:
@@ -52,7 +52,7 @@ async def known(store: StoreProtocol, place: Place, message_id: str) -> Known:
         sent = await store.prompts.sent_by(run_id)
     except PromptRemoved as error:
         return replace(nothing, why_nothing=str(error))
-    (summary,) = await store.inspection.runs(ids=[run_id], most=1)
+    summary = only(await store.inspection.runs(ids=[run_id], most=1))
     window = await _window(store, summary.run, sent, blocked)
     recalled = await _recalled(store, run_id, blocked)
     mask = Mask(await store.place_settings.delimiter(place))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, time
 from tertulia.engine.inspection import CallSum, LoggedMessage, PlaceSummary, Spent
 from tertulia.engine.store_protocols import StoreProtocol
 from tertulia.errors import InvalidValue
-from tertulia.inspector.shown import Blocked, brief, shown_item, shown_message
+from tertulia.inspector.shown import Blocked, brief, only, shown_item, shown_message
 from tertulia.inspector.values import (
     DecisionPage,
     MessagePage,
@@ -140,7 +140,7 @@ def _last_at(row: PlaceRow) -> float:
 
 async def messages(store: StoreProtocol, place: Place, *, before: int | None = None, now: datetime) -> MessagePage:
     """Return the newest messages of a place before a number, each with what became of it."""
-    (summary,) = await store.inspection.places(place)
+    summary = only(await store.inspection.places(place))
     blocked = await store.inspection.blocked()
     row = await _row_of(store, summary, blocked, now=now)
     found = await store.inspection.messages(place, before=before, most=PAGE)

@@ -19,6 +19,7 @@ from tertulia.inspector.shown import (
     as_json,
     brief,
     halves_of,
+    only,
     parts_of,
     shown_item,
     shown_message,
@@ -52,10 +53,11 @@ async def runs(
     status: RunStatus | None = None,
     place: Place | None = None,
     before: str | None = None,
+    fact: str | None = None,
     most: int = PAGE,
 ) -> tuple[RunRow, ...]:
-    """Return the newest runs before the one with the id *before*, the newest first."""
-    found = await store.inspection.runs(place=place, status=status, before=before, most=most)
+    """Return the newest runs before the one with the id *before*, the newest first; those that were shown a fact."""
+    found = await store.inspection.runs(place=place, status=status, before=before, fact=fact, most=most)
     return run_rows(found, await store.inspection.blocked())
 
 
@@ -92,7 +94,7 @@ async def run(store: StoreProtocol, given: str, *, unmasked: bool = False) -> Ru
     """Return the run whose id begins with *given*; *unmasked* with the mark of its place."""
     run_id = await find_run(store, given)
     inspection, blocked = store.inspection, await store.inspection.blocked()
-    (summary,) = await inspection.runs(ids=[run_id], most=1)
+    summary = only(await inspection.runs(ids=[run_id], most=1))
     row = run_rows([summary], blocked)[0]
     journal = await store.runs.journal(run_id)
     if journal is None:

@@ -1,7 +1,7 @@
 """What is shown of messages and turns: no bytes, signatures, keys, or words of blocked people. Pure."""
 
-from collections.abc import Collection, Iterable
-from typing import Any, assert_never
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, TypeVar, assert_never
 
 import msgspec
 from msgspec.structs import replace
@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from tertulia.engine.inspection import NumberedMessage
 from tertulia.engine.log_views import visible_message
 from tertulia.engine.store_protocols import OutboxItem
+from tertulia.errors import InvalidValue
 from tertulia.inspector.values import MessageBrief
 from tertulia.messages import Message, placeholder_of
 from tertulia.models.calls import PromptSize
@@ -17,9 +18,18 @@ from tertulia.prompt.ledger import HISTORY
 from tertulia.redaction import redact_keys
 from tertulia.turns import Layer, Turn
 
+T = TypeVar("T")
+
 BRIEF = 300  # characters
 MASK = "•••"  # in place of the delimiter of a place: whoever knows it can write what looks like our markup
 Blocked = Collection[tuple[str, str]]  # platforms and ids
+
+
+def only(found: Sequence[T]) -> T:
+    """Return the row that was asked for by its id; raise `InvalidValue` where it was removed since its id was read."""
+    if not found:
+        raise InvalidValue("it was removed a moment ago")
+    return found[0]
 
 
 class Mask:

@@ -9,7 +9,7 @@ from tertulia.engine.store_protocols import StoreProtocol
 from tertulia.errors import InvalidValue
 from tertulia.inspector.places import place_row
 from tertulia.inspector.runs import find_run
-from tertulia.inspector.shown import Blocked, Mask, as_json, brief, halves_of, parts_of, turn_text
+from tertulia.inspector.shown import Blocked, Mask, as_json, brief, halves_of, only, parts_of, turn_text
 from tertulia.inspector.values import Difference, LayerDifference, Strata, Stratum
 from tertulia.messages import Place
 from tertulia.run.journal import SentPrompt
@@ -83,7 +83,7 @@ async def _request(store: StoreProtocol, named: str) -> SentPrompt:
 
 
 async def _delimiter(store: StoreProtocol, run_id: str) -> str:
-    (found,) = await store.inspection.runs(ids=[run_id], most=1)
+    found = only(await store.inspection.runs(ids=[run_id], most=1))
     return await store.place_settings.delimiter(found.run.place)
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tertulia.media.content_types import PDF, PICTURES, STREAMS, TGS
 from tertulia.media.values import StoredFile
 from tertulia.parts import Media
-from tertulia.tokens import ESTIMATOR, MOVING, READ_AS_TEXT, Counter, count_media, media_mime
+from tertulia.tokens import ESTIMATOR, MOVING, READ_AS_TEXT, count_media, media_mime
 from tertulia.turns import Role
 from tertulia.wire.media_limits import MediaTaken, spelled
 
@@ -94,12 +94,12 @@ def with_facts(media: Media, file: StoredFile) -> Media:
     )
 
 
-def media_tokens(media: Media, taken: MediaTaken, counter: Counter = ESTIMATOR) -> int:
+def media_tokens(media: Media, taken: MediaTaken) -> int:
     """Return about how many tokens a model counts for media, in the form in which it gets them."""
     form = sent_as(media, taken)
     match form:
         case "words":
-            return counter.text(media.words)
+            return ESTIMATOR.text(media.words)
         case "text":
             most = DOCUMENT_CHARACTERS // _CHARACTERS_OF_A_TOKEN
             return most if media.size is None or media.pages else min(most, media.size)
@@ -111,7 +111,7 @@ def media_tokens(media: Media, taken: MediaTaken, counter: Counter = ESTIMATOR) 
             media = replace(media, file_seconds=media.length or taken.video_seconds)
         case _:
             pass
-    tokens = count_media(media, counter, taken.rates)
+    tokens = count_media(media, ESTIMATOR, taken.rates)
     return min(tokens, taken.video_seconds * (taken.rates.video_second or 0)) if form == "video" else tokens
 
 

@@ -50,7 +50,7 @@ class SentRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cached: str | None = None  # the explicit cache that the request names
 
 
-class Call(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Call(Struct, frozen=True, kw_only=True):
     """One request to a service, and what became of it."""
 
     model: str  # that was asked

@@ -116,8 +116,7 @@ def read(database: Database, messages: Sequence[int]) -> dict[int, tuple[Decisio
 
 def find_faults(database: Database) -> Iterator[str]:
     """Yield the decisions that cannot be read, are of another place, or name a run that does not exist."""
-    columns = ", ".join(f"d.{column}" for column in _COLUMNS.names)
-    select = f"""SELECT {columns}, d.message, CASE WHEN d.place = m.place THEN 1 ELSE 0 END,
+    select = f"""SELECT {_COLUMNS.of("d")}, d.message, CASE WHEN d.place = m.place THEN 1 ELSE 0 END,
             CASE WHEN d.run_id IS NULL OR r.id IS NOT NULL THEN 1 ELSE 0 END
         FROM decisions d JOIN messages m ON m.id = d.message LEFT JOIN runs r ON r.run_id = d.run_id"""
     for *row, message, is_of_place, has_run in database.all(select):

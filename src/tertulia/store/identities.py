@@ -151,13 +151,6 @@ def _set_language(database: Database, platform: str, author: Author) -> None:
         database.cache.put(("language", row), language)
 
 
-def language_of(database: Database, platform: str, author_id: str) -> str | None:
-    """Return the language of an author's client, empty if it is unknown; None if the author is."""
-    select = "SELECT language FROM authors WHERE platform = :platform AND author_id = :author_id"
-    row = database.one(select, platform=clean(platform), author_id=author_id)
-    return row[0] if row else None
-
-
 class IdentityCache:
     """Cache of authors and places by the rows of their versions, which never change: each value is one object."""
 

@@ -32,7 +32,7 @@ from tertulia.models.calls import Call, PromptSize
 from tertulia.run.journal import Run, RunProgress, RunStatus, ToolRun
 from tertulia.store import decisions
 from tertulia.store.database import Database, Row
-from tertulia.store.encoding import PLACE, TURNS, Columns, format_time, parse_time
+from tertulia.store.encoding import PLACE, TURNS, Columns, clean, format_time, parse_time
 from tertulia.store.fact_rows import select_facts
 from tertulia.store.identities import IMPORTS, IdentityCache, conversation_start_column, find_place, read_counts
 from tertulia.store.inspected_lists import InspectedLists
@@ -111,6 +111,7 @@ _OF_RUNS = {
     "status": "r.status = :status",
     "before": "r.id < (SELECT id FROM runs WHERE run_id = :before)",
     "ids": "r.run_id IN (:ids)",
+    "fact": "r.run_id IN (SELECT c.run_id FROM recalled c JOIN facts f ON f.id = c.fact WHERE f.fact_id = :fact)",
 }
 
 # The days on which runs of a place began that have prompts.
@@ -321,10 +322,11 @@ class SqlInspection(InspectedMemory, InspectedLists):
         status: RunStatus | None = None,
         before: str | None = None,
         ids: Sequence[str] | None = None,
+        fact: str | None = None,
         most: int,
     ) -> Sequence[RunSummary]:
         row = place and find_place(database, place)
-        asked = {"place": place, "status": status, "before": before, "ids": ids}
+        asked = {"place": place, "status": status, "before": before, "ids": ids, "fact": fact and clean(fact)}
         conditions = ["r.id > 0", *(_OF_RUNS[name] for name, value in asked.items() if value is not None)]
         which = f"WHERE {' AND '.join(conditions)} ORDER BY r.id DESC LIMIT :most"
         values = {**asked, "place": row, "ids": ids or (), "most": most}

@@ -26,7 +26,6 @@ from tertulia.store.identities import (
     current_place,
     find_author,
     find_place,
-    language_of,
     place_key,
     read_place,
     upsert_author,
@@ -148,7 +147,9 @@ class SqlPlaceSettings(Repository):
 
     @reading
     def language(self, database: Database, *, platform: str, author_id: str) -> str | None:
-        return language_of(database, platform, author_id)
+        select = "SELECT language FROM authors WHERE platform = :platform AND author_id = :author_id"
+        row = database.one(select, platform=clean(platform), author_id=author_id)
+        return row[0] if row else None
 
     def clear_cache(self) -> None:
         """Forget what was read."""

@@ -136,30 +136,6 @@ class SqlRuns(Repository):
         return select_runs(database, unfinished, place=find_place(database, place))
 
     @reading
-    def listed(
-        self,
-        database: Database,
-        *,
-        place: Place | None = None,
-        failed: bool = False,
-        ids: Sequence[str] | None = None,
-        most: int,
-    ) -> Sequence[Run]:
-        """Return the newest runs, the oldest first: of a place, that failed, or with these ids, if that is said."""
-        conditions = ["1 = 1", *["r.place = :place"] * (place is not None), *["r.status = 'failed'"] * failed]
-        conditions += ["r.run_id IN (:ids)"] * (ids is not None)
-        newest = f"WHERE {' AND '.join(conditions)} ORDER BY r.id DESC LIMIT :most"
-        return select_runs(database, newest, place=place and find_place(database, place), ids=ids or (), most=most)[
-            ::-1
-        ]
-
-    @reading
-    def failed(self, database: Database, place: Place, targets: Sequence[str]) -> Sequence[Run]:
-        """Return the runs of a place that failed or were stopped, and whose targets are these messages."""
-        failed = "WHERE r.status = 'failed' AND r.place = :place AND r.target IN (:targets)"
-        return select_runs(database, failed, place=find_place(database, place), targets=list(targets))
-
-    @reading
     def recalled(self, database: Database, run_id: str) -> Sequence[RecalledThing]:
         select = """SELECT f.fact_id, m.message_id, t.body, e.episode_id, r.score, r.why FROM recalled r
             LEFT JOIN facts f ON f.id = r.fact LEFT JOIN episodes e ON e.id = r.episode

@@ -83,6 +83,14 @@ _GAPS = """SELECT e.place FROM search_progress e WHERE e.embedder = :embedder AN
 ) > (SELECT count(*) FROM search_vectors v WHERE v.place = e.place AND v.embedder = e.embedder
     AND v.number < e.embedded_to)"""  # counting takes a third of the time of looking for each
 
+# How many messages there are, are indexed, wait to be indexed again, count as indexed, and as embedded.
+_PROGRESS = """SELECT (SELECT coalesce(sum(messages), 0) FROM places), (SELECT count(*) FROM search_messages),
+    (SELECT count(*) FROM search_stale c WHERE NOT EXISTS (
+        SELECT 1 FROM search_messages s WHERE s.place = c.place AND s.number = c.number)),
+    (SELECT coalesce(sum(indexed_to), 0) FROM search_places),
+    (SELECT count(*) FROM search_progress e JOIN search_messages s
+        ON s.place = e.place AND s.number < e.embedded_to WHERE e.embedder = :embedder)"""
+
 _ENTRIES = ("search_terms", "search_messages", "search_vectors")  # tables with a place and the number of a message
 
 
@@ -218,23 +226,9 @@ class SqlIndexWriter(Repository):
 
     @reading
     def progress(self, database: Database, embedder: str | None) -> IndexProgress:
-        def total(select: str, **values: str) -> int:
-            ((found,),) = database.all(select, **values)
-            return int(found or 0)
-
-        indexed = total("SELECT count(*) FROM search_messages")
-        waiting = """SELECT count(*) FROM search_stale c WHERE NOT EXISTS (
-            SELECT 1 FROM search_messages s WHERE s.place = c.place AND s.number = c.number)"""
-        deleted = (
-            total("SELECT sum(indexed_to) FROM search_places") - indexed - total(waiting)
-        )  # so far as that is known
-        embedded = """SELECT count(*) FROM search_progress e JOIN search_messages s
-            ON s.place = e.place AND s.number < e.embedded_to WHERE e.embedder = :embedder"""
-        return IndexProgress(
-            messages=total("SELECT sum(messages) FROM places") - deleted,
-            indexed=indexed,
-            embedded=total(embedded, embedder=embedder) if embedder else 0,
-        )
+        ((messages, indexed, waiting, known, embedded),) = database.all(_PROGRESS, embedder=embedder or "")
+        deleted = known - indexed - waiting  # so far as that is known
+        return IndexProgress(messages=messages - deleted, indexed=indexed, embedded=embedded)
 
 
 def find_inconsistent(database: Database) -> dict[int, int]:

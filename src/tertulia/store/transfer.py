@@ -114,7 +114,10 @@ def check_rows(source: Connection, target: Connection) -> None:
     for table in tables():
         for number, pair in enumerate(zip_longest(source.each(table.select()), target.each(table.select())), 1):
             if pair[0] != pair[1]:
-                raise StoreBroken(f"row {number} of {table.name} is not the same on both sides")
+                raise StoreBroken(
+                    f"row {number} of {table.name} is not the same on both sides; "
+                    "if FROM was used meanwhile, empty TO and move again"
+                )
 
 
 def _pages(table: Table, source: Connection, target: Connection) -> Iterator[list[Row]]:

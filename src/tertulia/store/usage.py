@@ -64,13 +64,10 @@ class SqlUsage(Repository):
     def spent(
         self, database: Database, day: date, *, place: Place | None = None, author: Author | None = None
     ) -> Spend:
-        select, whose = _SPENT, None
-        if place is not None and author is not None:
-            select, whose = f"{_SPENT} AND author = :whose", find_author(database, place.author_namespace, author.id)
-        elif place is not None:
-            select, whose = f"{_SPENT} AND place = :whose", find_place(database, place)
-        values = {"day": day.isoformat()} if select is _SPENT else {"day": day.isoformat(), "whose": whose}
-        found = database.one(select, **values)
+        who = find_author(database, place.author_namespace, author.id) if place and author else None
+        which = "" if place is None else " AND place = :place" if author is None else " AND author = :who"
+        where = place and find_place(database, place)
+        found = database.one(f"{_SPENT}{which}", day=day.isoformat(), place=where, who=who)
         return Spend(tokens=int(found[0]), money=found[1]) if found else Spend()
 
     @writing

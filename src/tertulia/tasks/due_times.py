@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from msgspec import Struct
@@ -21,6 +22,7 @@ FORMATS = (
 
 MORNING = "09:00"  # the time of a day that is named without one
 _DAY = timedelta(days=1)
+_LONGEST_YEARS = 9  # in which each day of a month comes, also 29 February
 _LONGEST_GAP = 24 * 60 * 60  # seconds; a country that crosses the date line skips a day
 _EXCERPT = 40  # characters of the input that a refusal repeats
 
@@ -59,6 +61,15 @@ DAYS = {
     **{day.lower(): day for day in WEEKDAYS},
     **dict(zip("понеділок вівторок середу четвер п'ятницю суботу неділю".split(), WEEKDAYS, strict=True)),
     **dict(zip("понеділок вівторок середа четвер п'ятниця субота неділя".split(), WEEKDAYS, strict=True)),
+}
+_MONTHS = {
+    word: number
+    for words in (
+        "january february march april may june july august september october november december",
+        "jan feb mar apr may jun jul aug sep oct nov dec",
+        "січня лютого березня квітня травня червня липня серпня вересня жовтня листопада грудня",
+    )
+    for number, word in enumerate(words.split(), 1)
 }
 AROUND = " \n\t,:;-–—"  # between a time and what follows it
 _APOSTROPHES = str.maketrans("’ʼ`", "'''")
@@ -157,7 +168,7 @@ class _Clock(Struct, frozen=True, kw_only=True):
         if day in WEEKDAYS:
             days = (WEEKDAYS.index(day) - self.wall.weekday()) % 7
             return self._next(datetime.combine(self.wall + days * _DAY, at), 7 * _DAY)
-        return self._resolve(datetime.combine(date.fromisoformat(day), at))
+        return self._resolve(datetime.combine(day_named(day, self.wall.date()), at))
 
     def _after(self, amounts: str) -> datetime:
         """Add days and weeks by the calendar, then hours and less as time that passes."""
@@ -181,6 +192,22 @@ class _Clock(Struct, frozen=True, kw_only=True):
             return wall.astimezone(UTC)
         first = moment_of(wall, self.zone)
         return first if first > self.now else max(first, wall.replace(tzinfo=self.zone, fold=1).astimezone(UTC))
+
+
+def day_named(words: str, today: date) -> date:
+    """Return the day that a `DATE` means; without a year, the next one. Raise ValueError for one that never comes."""
+    if re.fullmatch(r"\d{4}-?\d\d-?\d\d", words):
+        return date.fromisoformat(words)
+    named = next((_MONTHS[word] for word in re.findall(r"[^\W\d]+", words) if word in _MONTHS), None)
+    day, *numbers = map(int, re.findall(r"\d+", words))
+    month, *year = [named, *numbers] if named else numbers
+    if year:
+        return date(year[0], month, day)
+    for number in range(today.year, today.year + _LONGEST_YEARS):
+        with suppress(ValueError):  # a 29 February
+            if (found := date(number, month, day)) >= today:
+                return found
+    raise ValueError(words)
 
 
 def time_of(written: str, offset: str = "") -> time:
@@ -226,7 +253,15 @@ _HOUR = re.compile(  # what a time of day may begin with
     re.IGNORECASE,
 )
 
+_NTH, _MONTH = r"\d{1,2}(?:st|nd|rd|th|-?го)?", any_of(_MONTHS)
+_NAMED_DATE = (
+    rf"(?:the )?{_NTH} (?:of )?(?:{_MONTH})(?:,? \d{{4}}(?: року)?)?|(?:{_MONTH}) (?:the )?{_NTH}(?:,? \d{{4}})?"
+    r"|\d{1,2}\.\d{1,2}\.\d{4}"
+)
+DATE = rf"\d{{4}}-\d\d-\d\d|{_NAMED_DATE}|\d{{1,2}}\.\d{{1,2}}"  # of these forms only the last may be a time of day
+
 _FORMS = (
+    pattern(rf"(?:on )?(?P<day>{_NAMED_DATE})(?:,? {TIME})?"),
     pattern(rf"(?:on )?(?P<day>\d{{4}}-\d\d-\d\d)(?:(?:t| (?:{_AT})?){_CLOCK}{_OFFSET})?"),
     pattern(rf"(?P<day>\d{{8}})t(?P<time>(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?){_OFFSET}"),
     pattern(TIME),

@@ -23,6 +23,7 @@ from tertulia.errors import InvalidValue
 from tertulia.tasks.due_times import (
     AROUND,
     COUNTS,
+    DATE,
     DAYS,
     FURTHEST,
     LENGTH,
@@ -30,6 +31,7 @@ from tertulia.tasks.due_times import (
     TIME,
     WEEKDAYS,
     any_of,
+    day_named,
     format_moment,
     longest_time,
     moment_of,
@@ -117,7 +119,8 @@ def parse_recurrence(when: str, now: datetime, zone: str) -> Recurrence | None:
 def split_when(text: str) -> tuple[str, str] | None:
     """Split a text that begins with a time, also one that comes again, into that time and the rest.
 
-    One that comes again has an hour or an end, or is set off by a mark: `every day is a gift` begins with no time.
+    One that comes again has an hour or an end, or is set off by a mark: `every day is a gift` begins with no time. Nor
+    does a text with an end that is not understood, so that nobody is reminded for ever.
     """
     found = longest_time(text, lambda words: (again := _match(words)) and bool(again[1]))
     if found is None:
@@ -125,7 +128,8 @@ def split_when(text: str) -> tuple[str, str] | None:
     when, rest = found
     _, at, end = _match(when) or ({}, "", {})
     before = text.rstrip(AROUND).removesuffix(rest)
-    return found if at or end or before[len(before.rstrip(AROUND)) :].strip(" ") else None
+    is_set_off = bool(before[len(before.rstrip(AROUND)) :].strip(" "))
+    return found if is_set_off or end or (at and not _OTHER_END.match(rest)) else None
 
 
 _Groups = Mapping[str, str]
@@ -182,8 +186,8 @@ def _last_day(end: _Groups, made: Recurrence, now: datetime) -> date:
             raise InvalidValue(f"it comes at least once, not {times} times")
         *_, (last, _) = [(made.first, now), *islice(made.days(now), min(times, MOST_TIMES))]
         return last
-    number = _number(end["number"])
-    if "months" not in end:
+    number = _number(end.get("number", "1")) * (12 if "years" in end else 1)
+    if not {"months", "years"} & end.keys():
         return made.first + (number * (7 if "weeks" in end else 1) - 1) * _DAY
     year, month = divmod(made.first.month - 1 + number, 12)
     year, month = made.first.year + year, month + 1
@@ -191,13 +195,13 @@ def _last_day(end: _Groups, made: Recurrence, now: datetime) -> date:
 
 
 def _named_day(day: str, today: date) -> date:
-    """Return the day that `2026-12-31`, `tomorrow` or `friday` means; a weekday is one to come."""
+    """Return the day that `2026-12-31`, `31 december`, `tomorrow` or `friday` means; a weekday is one to come."""
     if day in _WEEKDAYS:
         return today + ((_WEEKDAYS[day] - today.weekday() - 1) % 7 + 1) * _DAY
     if day in DAYS:
         return today + _DAY * (DAYS[day] == "tomorrow")
     try:
-        return date.fromisoformat(day)
+        return day_named(day, today)
     except ValueError as error:
         raise InvalidValue(f"there is no day {day!r}") from error
 
@@ -268,9 +272,11 @@ _RULES = tuple(
     )
 )
 _END = pattern(
-    rf",? (?:(?:until|till|до) (?P<until>\d{{4}}-\d\d-\d\d|{any_of((*_WEEKDAYS, *DAYS))})"
-    rf"|(?:for |протягом |впродовж )(?P<number>{_NUMBER}) "
-    r"(?:(?P<weeks>weeks?|тиждень|тижня|тижні|тижнів)|(?P<months>months?|місяць|місяця|місяці|місяців)|days?|день|дня|дні|днів)"
+    rf",? (?:(?:until|till|до) (?P<until>{DATE}|{any_of((*_WEEKDAYS, *DAYS))})"
+    rf"|(?:(?:for |протягом |впродовж )(?P<number>{_NUMBER}) |протягом |впродовж )"
+    r"(?:(?P<weeks>weeks?|тиждень|тижня|тижні|тижнів)|(?P<months>months?|місяць|місяця|місяці|місяців)"
+    r"|(?P<years>years?|рік|року|роки|років)|days?|день|дня|дні|днів)"
     rf"|(?P<times>{_NUMBER}) (?:times?|раз(?:и|ів)?))$"
 )
+_OTHER_END = re.compile(r"(?:until|till) |до (?:\d|кінця )", re.IGNORECASE)  # what one may begin with
 _TIME_BEHIND, _TIME_BEFORE = pattern(rf"(?:^| ){TIME}$"), pattern(rf"{TIME}(?: |$)")

@@ -299,8 +299,12 @@ class InspectionContract:
         thing = RecalledThing(kind="fact", id=fact.id, why="it is known of the author")
         await store.runs.begin(a_run(), PROMPT, at=NOON, recalled=[thing])
 
-        use = (await store.inspection.fact_uses([fact.id]))[fact.id]
+        await store.runs.begin(a_run(id="r2", target="m2", taken=()), PROMPT, at=NOON)
 
+        use = (await store.inspection.fact_uses([fact.id]))[fact.id]
+        shown_to = await store.inspection.runs(fact=fact.id, most=9)
+
+        assert [one.run.id for one in shown_to] == ["r1"]
         assert ([one.message.id for one in use.sources], use.runs) == (["m1"], 1)
         assert list(await store.inspection.summaries(subject)) == [summary]
         planned = {"facts": 1, "messages": 1, "summaries": 1}

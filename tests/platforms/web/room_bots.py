@@ -13,6 +13,7 @@ from engine.engines import AT_ONCE
 from platforms.web.pages import NOW, SAME_ORIGIN, Served, a_page
 from tertulia.context.values import Persona
 from tertulia.engine.engine import Engine
+from tertulia.engine.memory import Memory
 from tertulia.messages import Place
 from tertulia.models.base import Model
 from tertulia.platforms.web.roles import Role
@@ -116,7 +117,13 @@ class RoomBot:
 
 @asynccontextmanager
 async def a_room_bot(
-    folder: Path, model: Model, *, limits: RoomLimits = QUICK, clock: Clock | None = None, **options: Any
+    folder: Path,
+    model: Model,
+    *,
+    limits: RoomLimits = QUICK,
+    clock: Clock | None = None,
+    remembers: bool = False,
+    **options: Any,
 ) -> AsyncIterator[RoomBot]:
     """Run a bot on the store of a folder."""
     clock = clock or Clock()
@@ -124,6 +131,8 @@ async def a_room_bot(
         store = await opened.enter_async_context(Store.open(folder / "bot.db"))
         rooms = RoomPlatform(store.rooms, store.media, now=clock, name="Gryag", largest=100_000)
         given: dict[str, Any] = {"behavior": AT_ONCE, "persona": Persona(name="Gryag")} | options
+        if remembers:
+            given["memory"] = Memory(store)
         engine = await opened.enter_async_context(Engine(store, model, [rooms], **given))
         running = asyncio.create_task(rooms.run(engine.inbox(rooms.name)))
         opened.push_async_callback(_cancel, running)

@@ -23,9 +23,13 @@ FEW = StreamLimits(most=6, of_guests=4, of_guest=3, tick=0.02)
 
 
 async def opened(bot: RoomBot, browser: Browser, streams: AsyncExitStack, *, times: int) -> list[int]:
-    """Open so many streams of a room; return the statuses."""
-    asked = [bot.served.client.stream("GET", f"{browser.room}/events", headers=browser.cookies) for _ in range(times)]
-    return sorted([(await streams.enter_async_context(one)).status_code for one in asked])
+    """Open so many streams of a room at once; return the statuses."""
+    connections = [await asyncio.open_connection("127.0.0.1", bot.served.page.port) for _ in range(times)]
+    for _, writer in connections:
+        streams.callback(writer.close)
+        cookie = browser.cookies["cookie"]
+        writer.write(f"GET {browser.room}/events HTTP/1.1\r\nHost: localhost\r\nCookie: {cookie}\r\n\r\n".encode())
+    return sorted([int((await reader.readline()).split()[1]) for reader, _ in connections])
 
 
 async def test_guests_leave_streams_to_each_other_and_to_the_owner(
@@ -84,6 +88,19 @@ async def test_no_more_than_a_piece_of_a_file_is_held_for_who_does_not_read_it(t
     assert (sum(sent), max(sent)) == (1_000_000, 65_536)
 
 
+def test_a_file_is_saved_under_a_name_that_ends_as_it_is_read() -> None:
+    file = StoredFile(sha256="0" * 64, mime="text/plain", size=1)
+    names = ("photo \u202egnp.exe", 'a"\r\nb', "борщ.txt", "\u202e")
+    saved = [file_response("file", file, name=name).headers["content-disposition"] for name in names]
+
+    assert saved == [
+        "attachment; filename*=UTF-8''photo%20gnp.exe",
+        "attachment; filename*=UTF-8''a%22%0D%0Ab",
+        "attachment; filename*=UTF-8''%D0%B1%D0%BE%D1%80%D1%89.txt",
+        "attachment",
+    ]
+
+
 async def test_who_does_not_read_the_answer_keeps_nobody_out() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -111,6 +128,46 @@ async def unread(port: int, head: bytes, opened: AsyncExitStack) -> None:
     await loop.sock_connect(made, ("127.0.0.1", port))
     await loop.sock_sendall(made, head)
     await loop.sock_recv(made, 1)
+
+
+async def test_who_writes_while_the_store_has_no_room_is_told_to_try_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = RoomLimits(write_seconds=0.1, writing=1)
+    async with a_room_bot(tmp_path, Scripted("Hello."), limits=limits) as bot:
+        eve = await bot.guest(await bot.open_room(), "Eve")
+        has_room, apply = asyncio.Event(), type(bot.store.updates).apply
+
+        async def apply_later(*given: Any, **named: Any) -> Any:
+            await has_room.wait()
+            return await apply(*given, **named)
+
+        monkeypatch.setattr(type(bot.store.updates), "apply", apply_later)
+        body = {"id": "k", "text": "Gryag, hello"}
+        refused = [await eve.client.post(f"{eve.room}/messages", json=body) for _ in range(2)]
+        has_room.set()
+
+        async def is_answered() -> bool:
+            await bot.engine.settled()
+            return len(await eve.said()) == 2
+
+        await until(is_answered)
+        await eve.post("Gryag, hello", key="k")
+        said = await eve.said()
+
+    assert [(one.status_code, one.headers["retry-after"]) for one in refused] == [(503, "1")] * 2
+    assert said == [("Eve", "Gryag, hello"), ("Gryag", "Hello.")]
+
+
+async def test_many_small_files_of_a_guest_are_too_many(tmp_path: Path) -> None:
+    async with a_room_bot(tmp_path, Scripted(), limits=RoomLimits(bytes=120_000)) as bot:
+        link = await bot.open_room()
+        eve, maya = await bot.guest(link, "Eve"), await bot.guest(link, "Maya")
+        statuses = [(await eve.upload(f"file {number}".encode())).status_code for number in range(4)]
+        other = await maya.upload(b"a file")
+
+    assert statuses == [200, 200, 429, 429]
+    assert other.status_code == 200
 
 
 async def test_a_file_is_sent_whole_or_in_ranges_and_does_nothing(tmp_path: Path) -> None:

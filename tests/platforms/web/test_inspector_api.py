@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from engine.engines import GROUP
 from inspector.evening import an_evening, doubt
@@ -37,6 +38,7 @@ async def test_each_address_answers_with_what_the_inspector_reads(tmp_path: Path
             "/api/runs": found,
             f"/api/runs?status=failed&place={PLACE}&before={run}": (),
             "/api/runs?status=failed": found[:1],
+            "/api/runs?fact=none": (),
             f"/api/runs/{run[:8]}": await runs.run(store, run),
             f"/api/runs/{run}/steps/1/requests": await requests.requests(store, run, 1),
             "/api/people": await people.people(store),
@@ -67,6 +69,24 @@ async def test_a_request_whose_prompt_was_removed_is_not_there(tmp_path: Path) -
 
     assert answered.status_code == 404
     assert answered.json()["error"].startswith(f"the prompts of run '{run}' were removed on 2026-11-19")
+
+
+async def test_a_run_that_is_removed_while_it_is_read_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with an_evening(tmp_path / "bot.db") as store, a_page(tmp_path, store=store) as served:
+        run = (await runs.runs(store))[1].run.id
+        read = type(store.inspection).runs
+
+        async def removed(self: Any, **which: Any) -> Any:
+            return () if which.get("ids") else await read(self, **which)
+
+        monkeypatch.setattr(type(store.inspection), "runs", removed)
+        await served.log_in("reader")
+        addresses = (f"/api/runs/{run}", f"/api/places/{PLACE}/difference?a={run}.0&b={run}.1")
+        answered = [await served.client.get(address) for address in addresses]
+
+    assert [one.status_code for one in answered] == [404, 404]
 
 
 async def test_what_is_not_there_is_said_in_a_line(tmp_path: Path) -> None:

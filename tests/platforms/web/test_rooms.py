@@ -12,6 +12,7 @@ from platforms.web.room_bots import Browser, Clock, a_room_bot
 from platforms.web.streams import Sent, Stream, listening
 from tertulia.engine.view_reader import ViewReader
 from tertulia.media.values import StoredFile
+from tertulia.memory.values import Subject
 from tertulia.models.scripted import Scripted
 from tertulia.parts import Thought, ToolCall
 from tertulia.platforms.web.room_links import RoomTerms, link_of, open_room
@@ -193,6 +194,34 @@ async def test_a_room_of_one_is_a_direct_chat(tmp_path: Path) -> None:
 
         assert (await maya.read(""))["kind"] == "direct"
         assert await maya.said() == [("Maya", "hi"), ("Gryag", "Hello.")]
+
+
+async def test_what_is_said_in_a_room_of_one_is_known_there_alone_and_of_a_guest_in_one_room(tmp_path: Path) -> None:
+    async with a_room_bot(tmp_path, Scripted(), remembers=True) as bot:
+        alone, group, other = [await bot.open_room(people=people) for people in (1, 3, 3)]
+        owner, known = await bot.looking("owner"), {}
+        for link, text in ((alone, "I work as a spy."), (group, "I live in Podil.")):
+            await owner.join(link, "Host")
+            await owner.post(text)
+        for link, text in ((group, "I am allergic to peanuts."), (other, "I like tea.")):
+            maya = await bot.guest(link, "Maya")
+            await maya.post(text)
+        await bot.engine.settled()
+        for link in (alone, group, other):
+            room = await bot.store.rooms.get(link.rpartition("/r/")[2].partition("#")[0])
+            assert room
+            known[link] = [
+                fact.text
+                for guest in await bot.store.rooms.guests(room.id)
+                for who in [Subject(platform="web", id=guest.id)]
+                for fact in await bot.store.facts.about(who, place=room.place, asked_by=who)
+            ]
+
+    assert {link: sorted(facts) for link, facts in known.items()} == {
+        alone: ["Lives in Podil.", "Works as a spy."],  # what a person alone said in groups is known in their own chat
+        group: ["Is allergic to peanuts.", "Lives in Podil."],
+        other: ["Likes tea."],
+    }
 
 
 async def test_who_asked_stops_the_answer_and_another_member_does_not(tmp_path: Path) -> None:

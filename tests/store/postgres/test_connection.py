@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 import postgres
-from tertulia.errors import InvalidValue, StoreBroken, StoreBusy, StoreRefused, TertuliaError
+from tertulia.errors import InvalidValue, StoreAway, StoreBroken, StoreRefused, TertuliaError
 from tertulia.messages import Place
 from tertulia.store import Store
 from tertulia.store.database import Database
@@ -193,7 +193,7 @@ async def test_a_lost_connection_is_made_again(url: str, writer: WriterThread, r
 @pytest.mark.parametrize(
     ("wrong", "error"),
     [
-        ("postgresql://u:s3cret@127.0.0.1:1/x", StoreBusy),
+        ("postgresql://u:s3cret@127.0.0.1:1/x", StoreAway),
         ("postgresql://u:s3cret@[::1/x", StoreRefused),
         ("postgresql://u:s3cret@127.0.0.1/x?wrong=s3cret", StoreRefused),
     ],

@@ -76,14 +76,18 @@ class Streams:
         headers = {"x-accel-buffering": "no"}  # nginx would gather the events
         if asked.http.method == "HEAD":
             return Response(media_type=EVENTS, headers=headers)
+        self._open[asked.access] += 1
+
+        def ended() -> None:
+            self._open -= Counter([asked.access])
+
         stream = self._stream(site.streams, asked, events, beside or Beside())
-        return StreamingResponse(stream, media_type=EVENTS, headers=headers)
+        return _Counted(ended, stream, media_type=EVENTS, headers=headers)
 
     async def _stream(
         self, limits: StreamLimits, asked: Asked, events: AsyncGenerator[bytes, None], beside: "Beside"
     ) -> AsyncGenerator[bytes, None]:
         clock = asyncio.get_running_loop().time
-        self._open[asked.access] += 1
         beside.begin()
         sent_at = looked = clock()
         try:
@@ -106,8 +110,21 @@ class Streams:
                             sent_at = clock()
                             yield told
         finally:
-            self._open -= Counter([asked.access])
             beside.end()
+
+
+class _Counted(StreamingResponse):
+    """A stream that says when it has ended, also one that never began."""
+
+    def __init__(self, ended: Callable[[], None], *stream: Any, **options: Any) -> None:
+        super().__init__(*stream, **options)
+        self._ended = ended
+
+    async def __call__(self, *connection: Any) -> None:
+        try:
+            await super().__call__(*connection)
+        finally:
+            self._ended()
 
 
 class Beside:

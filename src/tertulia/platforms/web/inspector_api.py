@@ -60,6 +60,7 @@ class Runs(Struct, frozen=True, kw_only=True):
     status: RunStatus | None = None
     place: Id | None = None
     before: Id | None = None
+    fact: Id | None = None  # that they were shown
 
 
 class OfRun(Struct, frozen=True, kw_only=True):
@@ -127,7 +128,7 @@ def inspector_endpoints(site: Site) -> tuple[Endpoint, ...]:
 
     async def listed_runs(given: Runs) -> tuple[RunRow, ...]:
         place = await places.find_place(store, given.place) if given.place else None
-        return await runs.runs(store, status=given.status, place=place, before=given.before)
+        return await runs.runs(store, status=given.status, place=place, before=given.before, fact=given.fact)
 
     async def run(given: OfRun) -> RunShown:
         return await runs.run(store, given.run)

@@ -133,7 +133,7 @@ def room_endpoints(site: Site, visitors: Visitors, address: PageAddress, streams
             id=room.id,
             title=room.title,
             kind=room.place.kind,
-            agent=AgentShown(id=platform.me.id, name=site.agent or platform.me.name),
+            agent=AgentShown(id=platform.me.id, name=platform.me.name),
             people=people_shown(guests, presence.here(room.id)),
             seats=room.people,
             joined=len(guests),

@@ -9,6 +9,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
+from tertulia.characters import visible
 from tertulia.errors import MediaUnavailable
 from tertulia.media.content_types import PICTURES, STREAMS
 from tertulia.media.values import StoredFile
@@ -23,6 +24,7 @@ from tertulia.platforms.web.site import Site
 
 SANDBOX = {"content-security-policy": "sandbox", "x-content-type-options": "nosniff"}
 DAY = 86_400.0  # seconds
+LEAST = 50_000  # bytes that each file counts: many small ones are work too
 OF_ONE = 2  # uploads under way, of one person
 BUSY = Refusal(status=429, why="other files are on their way: try again in a moment", retry_after=1)
 
@@ -86,7 +88,7 @@ def file_endpoints(site: Site) -> tuple[Endpoint, ...]:
             finally:
                 uploading[me.id] -= 1
             if me.id != OWNER:
-                bytes_left.take(me.id, len(data))
+                bytes_left.take(me.id, max(len(data), LEAST))
             try:
                 file = await platform.check_file(data)
                 if not await asked.is_allowed():  # the room has ended meanwhile, or the guest was forgotten
@@ -176,6 +178,7 @@ async def read_body(request: Request, largest: int) -> bytes:
 def file_response(path: str, file: StoredFile, *, name: str = "") -> Response:
     """Return a file, of which nothing is held while it goes: shown if it was decoded, else as a download."""
     how = "inline" if is_inline(file) else "attachment"
-    named = f"; filename*=UTF-8''{quote(name, safe='', errors='replace')}" if name else ""
+    shown = visible(name)  # what turns the direction of letters would hide how a name ends
+    named = f"; filename*=UTF-8''{quote(shown, safe='', errors='replace')}" if shown else ""
     headers = {**SANDBOX, "content-disposition": f"{how}{named}"}
     return FileResponse(path, media_type=file.mime if is_inline(file) else BYTES, headers=headers)

@@ -1,5 +1,6 @@
 """Endpoints that write in rooms: messages, edits, deletions, reactions, and that an answer is stopped."""
 
+import asyncio
 import time
 from secrets import token_hex
 from typing import Annotated
@@ -67,6 +68,7 @@ class OfMessage(OfRoom, frozen=True, kw_only=True):
 def message_endpoints(site: Site) -> tuple[Endpoint, ...]:
     """Return the endpoints that write in rooms."""
     limits = site.room_limits
+    under_way = set["asyncio.Future[bool]"]()
     writes = Allowance(limits.writes, limits.writes_per_second, time.monotonic)
 
     async def writer(asked: Asked) -> tuple[Place, Guest]:
@@ -78,9 +80,20 @@ def message_endpoints(site: Site) -> tuple[Endpoint, ...]:
 
     async def apply(change: Change, key: str) -> None:
         inbox = platform_of(site).inbox
-        if inbox is None:
+        if inbox is None or len(under_way) >= limits.writing:
             raise Refused(NOT_RUNNING)
-        await inbox.apply([change], key=key)
+        writing = asyncio.ensure_future(inbox.apply([change], key=key))  # it is tried until the store has room
+        under_way.add(writing)
+        writing.add_done_callback(settled)
+        done, _ = await asyncio.wait([writing], timeout=limits.write_seconds)
+        if not done:
+            raise Refused(NOT_RUNNING)
+        await writing
+
+    def settled(writing: "asyncio.Future[bool]") -> None:
+        under_way.discard(writing)
+        if not writing.cancelled():
+            writing.exception()  # nobody may wait for it any more
 
     async def find(asked: Asked, place: Place) -> Message:
         found = await site.store.log.get(place, asked.arguments.message)

@@ -42,7 +42,7 @@ class RoomPlatform(Platform):
         name: str = "",
         largest: int = MediaOptions().largest,
     ) -> None:
-        self.me = Author(id=AGENT, name=name or AGENT)
+        self.rename(name)
         self.largest = largest  # bytes of a file
         self.inbox: Inbox | None = None  # None: the bot does not run
         self._rooms = rooms
@@ -51,6 +51,10 @@ class RoomPlatform(Platform):
         self._decoder = Decoder()
         self._look = asyncio.Event()
         self._told: dict[str, tuple[datetime, str]] = {}  # answers to commands, by their deliveries
+
+    def rename(self, name: str) -> None:
+        """Set what the agent is called in rooms."""
+        self.me = Author(id=AGENT, name=name or AGENT)
 
     async def close(self) -> None:
         await self._decoder.close()

@@ -30,6 +30,8 @@ class RoomLimits(Struct, frozen=True, kw_only=True):
 
     writes: int = 30  # at once
     writes_per_second: float = 0.5  # after these
+    write_seconds: float = 15.0  # after which who writes is not held any longer
+    writing: int = 100  # messages and the like that wait for the store, of all guests together
     bytes: int = 200_000_000  # of files, in a day
     files: int = 10  # of one message
     uploads: int = 8  # under way, of all guests together

@@ -1,14 +1,11 @@
 """Faults that a test injects into the calls of a bot."""
 
-from typing import Literal
-
 from msgspec import Struct
 
 from tertulia.errors import InvalidValue
 from tertulia.sim.telegram.methods import METHODS, POSTS
 from tertulia.sim.telegram.refusals import Refused, flood, refused
 
-Lost = Literal["request lost", "receipt lost"]
 _STATUSES = {
     400: "Bad Request: the simulator was told to refuse",
     401: "Unauthorized",

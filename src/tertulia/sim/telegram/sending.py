@@ -36,7 +36,6 @@ ACTIONS = frozenset(
     "upload_voice upload_audio upload_photo upload_document find_location pick_up_location choose_sticker".split()
 )
 DRAFT_SECONDS = 30
-ACTION_SECONDS = 5
 FIRST_BUTTON_DATA, MOST_BUTTON_DATA = 1, 64
 MOST_DELETED = 100
 DELETABLE_SECONDS = 48 * 3600

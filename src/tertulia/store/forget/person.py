@@ -23,7 +23,7 @@ from tertulia.store.forget.removal import DERIVED, OWN, Section, Work
 from tertulia.store.media_files import SqlMedia
 from tertulia.store.threads import Access, Repository
 
-_HIDDEN_AT_ONCE = 100  # messages
+_HIDDEN_AT_ONCE = 25  # messages
 
 # People whose forgetting has begun and is not done.
 _UNFINISHED = "SELECT platform, author_id, at FROM forgets WHERE state = 'removing' ORDER BY id"
@@ -67,7 +67,11 @@ class SqlForgets(Repository):
         removed = plan
         await self._writer.run(partial(removal.hide_person, plan=plan, at=at))
         await self._access.clear_caches()
-        await self._hide(plan, at)
+        runs = [row for (row,) in plan.rows.get("runs", ())]  # open ones cannot go on
+        opened = "status = 'open' AND id IN (:runs)"
+        await self._writer.run(lambda database: removal.remove_runs(database, opened, runs=runs))
+        for keys in _chunks(plan.rows.get("messages", ()), _HIDDEN_AT_ONCE):
+            await self._writer.run(partial(retraction.hide_messages, rows=[row for (row,) in keys], at=at))
         self._media.forget(plan.media)
         await self._apply(DERIVED, plan, at)
         while True:
@@ -79,13 +83,6 @@ class SqlForgets(Repository):
                 break
         await self._access.clear_caches()
         return removed.report()
-
-    async def _hide(self, plan: Plan, at: datetime) -> None:
-        runs = [row for (row,) in plan.rows.get("runs", ())]  # open ones cannot go on
-        opened = "status = 'open' AND id IN (:runs)"
-        await self._writer.run(lambda database: removal.remove_runs(database, opened, runs=runs))
-        for keys in _chunks(plan.rows.get("messages", ()), _HIDDEN_AT_ONCE):
-            await self._writer.run(partial(retraction.hide_messages, rows=[row for (row,) in keys], at=at))
 
     async def _apply(self, sections: Mapping[str, Section], plan: Plan, at: datetime) -> None:
         for name, section in sections.items():

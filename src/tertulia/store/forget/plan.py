@@ -485,9 +485,6 @@ class Planner:
         for row, about, place in await self._all(select, near=near, people=list(people)):
             is_theirs = about == self._author or place in self._direct
             self._add("summaries" if is_theirs else "summaries_of_others", row)
-        select = "SELECT id FROM place_events WHERE place IN (:near) AND body LIKE :kind ORDER BY id"
-        for (row,) in await self._all(select, near=near, kind='{"kind":"facts learned"%'):
-            self._add("events", row)
 
     async def _read_episodes(self) -> None:
         """Find the episodes and window summaries that the person took part in, or that show what is removed."""
@@ -584,9 +581,9 @@ class Planner:
 
     async def _read_rest(self) -> None:
         """Find the rows that belong to the person, and those of their direct chats that nothing else found."""
-        direct = sorted(self._direct)
+        places = {"direct": sorted(self._direct), "near": sorted(self._near)}
         for name, section in (DERIVED | OWN).items():
-            for key in await self._all(section.find, direct=direct) if section.find else ():
+            for key in await self._all(section.find, **places) if section.find else ():
                 self._add(name, *key)
 
     async def _read_updates(self) -> None:

@@ -278,7 +278,7 @@ COPIES_OF_TITLES = {
 # The sections in the order in which they are removed; an export shows the last ones first.
 DERIVED = {
     "updates": Section(remove=_run("UPDATE updates SET raw = NULL WHERE id IN (:rows)")),
-    "events": Section("place_events"),
+    "events": Section("place_events", by="""place IN (:near) AND body LIKE '{"kind":"facts learned"%'"""),
     "tasks": Section("tasks", "place status", _cancel_tasks, 50),
     "answers": Section("messages", f"place {_CONTENT}", _empty_answers, 10),
     "turns": Section(remove=_remove_turns),

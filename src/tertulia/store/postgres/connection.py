@@ -22,7 +22,7 @@ from psycopg.adapt import Transformer
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.numeric import NumericBinaryLoader
 
-from tertulia.errors import InvalidValue, StoreBroken, StoreBusy, StoreFull, StoreRefused, TertuliaError
+from tertulia.errors import InvalidValue, StoreAway, StoreBroken, StoreFull, StoreRefused, TertuliaError
 from tertulia.messages import Place
 from tertulia.store.database import Connection, Failure, Fault, Row, RowCache, translate
 from tertulia.store.identities import place_key
@@ -68,7 +68,7 @@ _HOLDER_TABLE = """CREATE TABLE tertulia_holder (
     since TIMESTAMPTZ NOT NULL,
     seen_at TIMESTAMPTZ NOT NULL
 )"""
-_BUSY = StoreBusy, "the database does not answer"
+_BUSY = StoreAway, "the database does not answer"
 _REFUSED = StoreRefused, "it may not be opened or written"
 _FAULTS = {  # by codes of errors and their first two characters
     state: fault

@@ -20,7 +20,7 @@ from tertulia.store.postgres.connection import PostgresDatabase, application_nam
 log = logging.getLogger(__name__)
 
 LEASE = 8.0  # seconds
-_RENEWAL = 2.0  # seconds
+RENEWAL = 2.0  # seconds
 _POLL = 0.25  # seconds
 
 # Who has the store, when that one was last seen, and for how many seconds it was silent.
@@ -44,8 +44,9 @@ def is_held(database: PostgresDatabase) -> bool:
 class Holder:
     """Has the store for one bot until `release`."""
 
-    def __init__(self, url: str, token: str, *, new: bool = False) -> None:
+    def __init__(self, url: str, token: str, *, new: bool = False, renewal: float = RENEWAL) -> None:
         self.token = token
+        self._renewal = renewal
         self._ended = Event()
         self._database = PostgresDatabase(url, token=token)
         try:
@@ -86,10 +87,16 @@ class Holder:
             time.sleep(_POLL)
 
     def _renew(self) -> None:
-        while not self._ended.wait(_RENEWAL):
+        is_away = False
+        while not self._ended.wait(self._renewal):
             try:
                 if not self._database.run(_RENEW, token=self.token):
                     log.error("another bot has taken the store over; this one writes nothing any more")
                     return
+                if is_away:
+                    log.info("%s answers again", self._database.describe())
+                is_away = False
             except Error as error:
-                log.warning("%s", self._database.translate(error))
+                if not is_away:
+                    log.warning("%s", self._database.translate(error))
+                is_away = True

@@ -81,6 +81,7 @@ export function Log({ rows, label, earlier, noMore, busy, at, moving, jump, chil
     earlier();
   };
   const scrolled = () => {
+    if (!box.current) return; // it was left meanwhile
     const { scrollHeight, scrollTop, clientHeight } = box.current;
     follows.current = scrollHeight - scrollTop - clientHeight < 40;
     if (scrollTop < NEAR && !noMore && !busy) more();

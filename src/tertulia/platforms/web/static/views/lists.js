@@ -117,16 +117,17 @@ const GROUPS = { place: (row) => (row.place ? placeName(row.place) : t("usage.re
 const SUMS = ["calls", "input", "cached", "output", "thought", "money"];
 const DAYS = 30;
 
-/** Rows with the same name as one, what cost most first. */
-function grouped(rows, nameOf) {
+/** Rows of the same place, person or model as one, what cost most first. */
+function grouped(rows, by) {
   const found = new Map();
   for (const row of rows) {
-    const name = nameOf(row);
-    const sum = found.get(name) || Object.fromEntries(SUMS.map((one) => [one, 0]));
+    const which = row[by];
+    const key = JSON.stringify(which?.id ? [which.platform, which.id, which.thread] : which);
+    const sum = found.get(key) || { key, name: GROUPS[by](row), ...Object.fromEntries(SUMS.map((one) => [one, 0])) };
     for (const one of SUMS) sum[one] += row[one];
-    found.set(name, sum);
+    found.set(key, sum);
   }
-  return [...found].map(([name, sum]) => ({ name, ...sum })).sort((a, b) => b.money - a.money || b.input - a.input);
+  return [...found.values()].sort((a, b) => b.money - a.money || b.input - a.input);
 }
 
 /** The days up to the last one that is asked for, also those on which nothing was spent. */
@@ -150,8 +151,8 @@ function Usage({ page }) {
   const by = query.by in GROUPS || query.by === "row" ? query.by : "place";
   const days = lastDays(rows);
   const highest = Math.max(...days.map(([, spent]) => spent), 1e-9);
-  const groups = by === "row" ? [] : grouped(found, GROUPS[by]);
-  const most = Math.max(...groups.map((one) => one.money), 1e-9);
+  const groups = by === "row" ? [] : grouped(found, by);
+  const all = groups.reduce((sum, one) => sum + one.money, 0) || 1;
   return html`
     <div class="page">
       <${Heading} title=${t("nav.usage")} note=${t("usage.note", { money: money(total.money), n: total.calls, tokens: total.input, share: share(total.cached, total.input) })} />
@@ -167,8 +168,8 @@ function Usage({ page }) {
         </table>` : html`<table class="rows usage by">
           <thead><tr><th>${t(`usage.by.${by}`)}</th><th>${t("usage.share")}</th><th class="n">${t("usage.calls")}</th><th class="n">${t("usage.input")}</th><th class="n">${t("places.cached")}</th><th class="n">${t("usage.output")}</th><th class="n">${t("cost")}</th></tr></thead>
           <tbody>${groups.map((row) => html`
-            <tr class="row" key=${row.name}><td class="cut main"><bdi>${row.name}</bdi></td>
-              <td class="bars"><span class="bar plain" role="img" aria-label=${share(row.money, total.money)}><i class="spent" style=${{ width: `${(100 * row.money) / most}%` }} /></span></td><${UsageFigures} row=${row} /></tr>`)}</tbody>
+            <tr class="row" key=${row.key}><td class="cut main"><bdi>${row.name}</bdi></td>
+              <td class="bars"><span class="bar plain" role="img" aria-label=${share(row.money, all)}><i class="spent" style=${{ width: `${(100 * row.money) / all}%` }} /></span></td><${UsageFigures} row=${row} /></tr>`)}</tbody>
         </table>`}
       <//>
     </div>`;

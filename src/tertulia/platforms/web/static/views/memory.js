@@ -120,9 +120,14 @@ function days(start, now) {
   return found.length > 0 && count > 1 ? found : [{ at: start, words: `${day(start)}, ${clock(start)}` }];
 }
 
+const SHOWN_RUNS = 4; // of those that were shown a fact
+
 function FactCard({ shown, reload }) {
   const { fact, sources, prompts } = shown;
-  const scope = fact.scope || "chat";
+  const runs = useApi(prompts ? `/runs?fact=${encodeURIComponent(fact.id)}` : null);
+  // What a person alone said in a group is known in direct chats with them too.
+  const isOwn = fact.place.kind !== "direct" && sources.length > 0 && sources.every((one) => one.author.id === fact.subject.id);
+  const scope = (fact.scope || "chat") === "chat" && isOwn ? "group" : fact.scope || "chat";
   return html`
     <${Card} title=${html`<span dir="auto">${fact.text}</span>`}>
       <dl class="details">
@@ -136,7 +141,9 @@ function FactCard({ shown, reload }) {
         <h3>${t("fact.source")}</h3>
         ${sources.length ? sources.map((one) => html`<blockquote key=${one.id} dir="auto">${one.text}<footer><a href=${messageLink(shown.place_key, one)}>${one.author.name}${one.sent_at ? `, ${when(one.sent_at)}` : ""}</a></footer></blockquote>`)
           : html`<p class="muted">${fact.imported_from ? t("fact.imported", { from: fact.imported_from }) : t("fact.no_source")}</p>`}
-        <p>${t("fact.prompts", { n: prompts })}</p>
+        <h3>${prompts ? html`<a href=${to("/runs", { fact: fact.id })}>${t("fact.prompts", { n: prompts })}</a>` : t("fact.prompts", { n: prompts })}</h3>
+        ${runs.data?.length > 0 && html`<ul class="shown-to">${runs.data.slice(0, SHOWN_RUNS).map(({ run, message }) => html`
+          <li key=${run.id}><a class="cut" href=${to(`/run/${run.id}`)}><span class="muted n">${when(run.began_at)}</span> <bdi>${message?.text || t("message.gone")}</bdi></a></li>`)}</ul>`}
         <${Forget} id=${fact.id} text=${fact.text} after=${reload} />
         <p class="note">${t("forget.explained")}</p>
       </div>

@@ -8,7 +8,7 @@ import { Act, Avatar, Chip, Empty, Icon, Loaded, Money, ToolChip } from "../part
 import { LiveText, readTexts } from "../text.js";
 import { ToDecide, taskWords } from "./home.js";
 
-const TOGETHER = 150; // milliseconds in which changes come together: a message, its decision, its run
+const TOGETHER = 150; // milliseconds in which changes come together: a reply, its delivery, the end of its run
 
 /** Messages by their numbers: nothing twice, nothing missing between the pages. */
 function joined(before, after) {
@@ -17,6 +17,8 @@ function joined(before, after) {
   const numbers = new Set(after.map((row) => row.number));
   return [...before.filter((row) => !numbers.has(row.number)), ...after].sort((a, b) => a.number - b.number);
 }
+
+const isOpen = ({ run }) => (run.status || "open") === "open";
 
 const textsOf = ({ messages }) => messages.map((one) => textOf((one.message.parts || []).filter((part) => part.kind === "text")));
 
@@ -71,11 +73,21 @@ function useMessages(key, start) {
     return () => clearTimeout(timer.current);
   }, [key, start]);
 
-  // Events only say that something changed: what is shown is read, by number, so nothing is lost or doubled.
+  /** Take what people said as it is told; what the agent does is read, with what the store has of it. */
+  function took({ anew, messages = [], runs = [], deliveries = [] }) {
+    const { rows, atEnd } = current.current;
+    const last = rows[rows.length - 1]?.number ?? -1;
+    const isTold = !anew && !deliveries.length && runs.every(isOpen) && messages.every((one) => one.decisions && one.number <= last + 1);
+    if (isTold && atEnd) change({ rows: joined(rows, messages).slice(-MOST) });
+    return isTold;
+  }
+
   useStream(state.page ? `/places/${key}/events` : null, state.page?.event, {
     ...live,
-    change: ({ anew, runs = [] }) => {
-      setOpen((before) => [...(anew ? [] : before).filter((one) => !runs.some(({ run }) => run.id === one.run.id)), ...runs.filter(({ run }) => (run.status || "open") === "open")]);
+    change: (told) => {
+      const { anew, runs = [] } = told;
+      setOpen((before) => [...(anew ? [] : before).filter((one) => !runs.some(({ run }) => run.id === one.run.id)), ...runs.filter(isOpen)]);
+      if (took(told)) return;
       clearTimeout(timer.current);
       timer.current = setTimeout(() => current.current.atEnd && newest(), TOGETHER);
     },
@@ -96,7 +108,7 @@ export function PlacePage({ place: key }) {
   const runOf = new Map((runs.data || []).map((one) => [one.run.id, one]));
   if (!page) return html`<${Loaded} of=${{ error: shown.error }}>${() => null}<//>`;
   const { row } = page;
-  const isLive = row.state === "answering";
+  const isLive = open.length > 0 || row.state === "answering";
   return html`
     <div class="chat">
       <div class="middle">

@@ -7,7 +7,7 @@ const PAGE = 60;
 
 export function RunsPage() {
   const { query } = useSignal(address);
-  const asked = new URLSearchParams(Object.entries({ status: query.status, place: query.place }).filter(([, value]) => value)).toString();
+  const asked = new URLSearchParams(Object.entries({ status: query.status, place: query.place, fact: query.fact }).filter(([, value]) => value)).toString();
   const path = `/runs${asked ? `?${asked}` : ""}`;
   const shown = useApi(path, { every: 10 });
   return html`<${Loaded} of=${shown}>${(first) => html`<${Runs} key=${path} first=${first} path=${path} query=${query} />`}<//>`;
@@ -23,8 +23,8 @@ function Runs({ first, path, query }) {
   const full = rows.length && rows.length % PAGE === 0;
   return html`
     <div class="page">
-      <${Heading} title=${t("nav.runs")} note=${t("runs.note")}
-        side=${query.place && html`<a class="button" href=${to("/runs")}>${t("runs.everywhere")}</a>`} />
+      <${Heading} title=${t("nav.runs")} note=${t(query.fact ? "runs.of_fact" : "runs.note")}
+        side=${(query.place || query.fact) && html`<a class="button" href=${to("/runs")}>${t("runs.everywhere")}</a>`} />
       <${Card} title=${t("runs.newest")} count=${rows.length}
         side=${html`<${Tabs} name="status" initial="" current=${query.status || ""} label=${t("runs.status")}
           of=${[["", t("places.all")], ["open", t("places.answering")], ["done", t("runs.done")], ["failed", t("places.failed")]]} />`}>

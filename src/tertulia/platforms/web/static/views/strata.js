@@ -21,6 +21,7 @@ function choose(query, id) {
 
 function Strata({ place, shown, query }) {
   const { strips, spent, row } = shown;
+  const lengthOf = scaleOf(strips);
   const widest = Math.max(...strips.map(lengthOf), 1);
   const order = new Map(strips.map((strip, at) => [idOf(strip), at]));
   const [a, b] = [query.a, query.b].filter((id) => order.has(id)).sort((x, y) => order.get(x) - order.get(y));
@@ -51,7 +52,7 @@ function Strata({ place, shown, query }) {
             <div class="strip head" role="row"><span role="columnheader" class="pick"><span class="hidden">${t("strata.choose")}</span></span><span role="columnheader">${t("request")}</span><span role="columnheader">${t("strata.layers")}</span>
               <span role="columnheader" class="n">${t("strata.tokens")}</span><span role="columnheader" class="n">${t("places.cached")}</span><span role="columnheader" class="n">${t("cost")}</span></div>
             ${shownStrips.map((strip) => typeof strip === "number" ? html`<div key=${`and ${strip}`} class="folded" role="row"><span role="cell"><button type="button" class="plain" onClick=${() => showAll(true)}>${t("strata.folded", { n: strip })}</button></span></div>`
-              : html`<${Strip} key=${idOf(strip)} strip=${strip} widest=${widest} chosen=${[query.a, query.b].includes(idOf(strip))} onChoose=${() => choose(query, idOf(strip))} />`)}
+              : html`<${Strip} key=${idOf(strip)} strip=${strip} length=${lengthOf(strip)} widest=${widest} chosen=${[query.a, query.b].includes(idOf(strip))} onChoose=${() => choose(query, idOf(strip))} />`)}
           </div>
           ${strips.length === 1 && html`<${Empty}>${t("strata.one")}<//>`}` : html`<${Empty}>${t("strata.none")}<//>`}
       <//>
@@ -74,14 +75,20 @@ function around(strips, chosen) {
   return folded ? [...found, folded] : found;
 }
 
-const lengthOf = (strip) => strip.spent.input || totalOf(strip.size);
+/** The tokens of strips: as the service counted them, else as we estimate them, by how much it counted of the others. */
+function scaleOf(strips) {
+  const counted = strips.filter((strip) => strip.spent.input && totalOf(strip.size));
+  const sum = (of) => counted.reduce((all, strip) => all + of(strip), 0);
+  const ratio = counted.length ? sum((strip) => strip.spent.input) / sum((strip) => totalOf(strip.size)) : 1;
+  return (strip) => strip.spent.input || ratio * totalOf(strip.size);
+}
 
-function Strip({ strip, widest, chosen, onChoose }) {
+function Strip({ strip, length, widest, chosen, onChoose }) {
   const { spent, size, message } = strip;
   const isBreak = strip.broke && strip.status === "answered";
   const isModel = size.broken_by === "model";
   const first = !strip.after.length && strip.step === 0;
-  const left = (100 * breakAt(strip) * lengthOf(strip)) / widest; // percent of the lane
+  const left = (100 * breakAt(strip) * length) / widest; // percent of the lane
   const words = first && message ? message.text || t("message.media") : strip.after.length ? t("strata.after", { tools: strip.after.join(", ") }) : t("strata.again");
   const pale = spent.input ? spent.cached : 0;
   return html`
@@ -91,10 +98,10 @@ function Strip({ strip, widest, chosen, onChoose }) {
         ${first ? html`<span class="n">${clock(strip.at)}</span> <span class="muted">${message?.author.name}</span> <bdi>${words}</bdi>` : html`<span class="n step">${strip.step + 1}</span> <span class="muted">${words}</span>`}</a></span>
       <span role="cell" class="lane">
         ${strip.status === "answered" ? html`<${LayerBar} layers=${strip.layers} size=${size} counted=${spent.input} cached=${pale} whole=${widest} />`
-          : html`<i class="dashed" style=${{ width: `${(100 * lengthOf(strip)) / widest}%` }} />`}
+          : html`<i class="dashed" style=${{ width: `${(100 * length) / widest}%` }} />`}
         ${isBreak && html`<span class="break ${isModel ? "warn" : "bad"} ${left > 50 ? "before" : ""}" style=${left > 50 ? { width: `${left}%` } : { marginLeft: `${left}%` }}>${isModel ? said(size.cause) : t("strata.broke", { layer: layerName(size.broken_by), cause: said(size.cause) })}</span>`}
       </span>
-      ${strip.status === "answered" ? html`<span role="cell" class="n">${number(lengthOf(strip))}</span>
+      ${strip.status === "answered" ? html`<span role="cell" class="n">${number(length)}</span>
         <span role="cell" class="n ${isBreak && !isModel ? "bad strong" : "muted"}">${spent.input ? share(spent.cached, spent.input) : "?"}</span><span role="cell" class="n">${spent.unpriced ? "?" : money(spent.money, 5)}</span>`
         : html`<span role="cell" class="n muted across" aria-colspan="3">${t(`strata.${strip.status.replace(" ", "_")}`)}</span>`}
     </div>`;

@@ -13,7 +13,7 @@ from engine.engines import DIRECT, GROUP, ME, engine_with, said, talked, texts_o
 from people import NOON
 from tertulia import Media, Reply, Text
 from tertulia.engine.languages.english import ENGLISH
-from tertulia.engine.outbox_sender import separators_in, split_replies
+from tertulia.engine.reply_parts import separators_in, split_replies
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.engine.task_worker import TaskHandler
 from tertulia.errors import NotSent, SendRefused
