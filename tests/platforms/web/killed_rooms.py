@@ -120,7 +120,8 @@ async def killed(folder: Path, *, kills: int, seed: int) -> Result:
     for place in rooms:
         for author in PEOPLE:
             people.seat(place, author)
-    life = Life(path=postgres.store_in(folder, "bot.db"), port=int(people.url.rpartition(":")[2]))
+    port, tokens = int(people.url.rpartition(":")[2]), str(folder / "page")
+    life = Life(path=postgres.store_in(folder, "bot.db"), port=port, tokens=tokens)
     async with Store.open(life.path) as store:
         await people.settle(store)
     messages = 0

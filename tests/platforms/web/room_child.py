@@ -5,7 +5,6 @@ import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 
 from msgspec import Struct, json
 
@@ -32,6 +31,7 @@ class Life(Struct, frozen=True, kw_only=True):
 
     path: str
     port: int
+    tokens: str  # beside this path
 
 
 def answer_to(number: int) -> str:
@@ -76,8 +76,7 @@ async def live(life: Life) -> None:
             streams=StreamLimits(most=1_000, tick=0.02),
             room_limits=RoomLimits(writes=1_000),
         )
-        tokens = str(Path(life.path).parent / "page")
-        async with serve_page(site, WebConfig(port=life.port), store=tokens):
+        async with serve_page(site, WebConfig(port=life.port), store=life.tokens):
             await engine.run()
 
 
