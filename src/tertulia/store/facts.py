@@ -32,7 +32,7 @@ from tertulia.store.fact_rows import (
 from tertulia.store.forget import retraction
 from tertulia.store.forget.facts import Forgetting, mark
 from tertulia.store.identities import audience_start, find_place, upsert_author, upsert_place
-from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages
+from tertulia.store.message_rows import MESSAGE_COLUMNS, SEEN, decode_messages
 from tertulia.store.messages import text_of
 from tertulia.store.threads import Access, Repository, reading, writing
 from tertulia.timezones import utc
@@ -42,18 +42,15 @@ _ALL = 2**31
 # The messages that a fact was learned from and that can still be read.
 _SOURCE_MESSAGES = f"""SELECT {MESSAGE_COLUMNS} FROM facts f JOIN fact_sources s ON s.fact = f.id
     JOIN messages m ON m.place = s.place AND m.message_id = s.message_id JOIN names n ON n.id = m.name
-    WHERE f.fact_id = :fact_id AND f.forgotten_at IS NULL AND m.deleted = 0 AND m.hidden = 0
-        AND n.author NOT IN (SELECT author FROM blocked_authors)
-    ORDER BY m.number"""
+    WHERE f.fact_id = :fact_id AND f.forgotten_at IS NULL AND {SEEN} ORDER BY m.number"""
 
 # The facts with some ids, and those about the same people that say the same, from any place.
 _SAME = """SELECT DISTINCT o.id FROM facts f JOIN facts o ON o.about = f.about AND o.digest = f.digest
     WHERE f.fact_id IN (:fact_ids) ORDER BY o.id"""
 
 # Messages of a place that facts may be learned from, since the place has had its readers.
-_EVIDENCE = """SELECT m.message_id, m.id, n.author, m.role FROM messages m JOIN names n ON n.id = m.name
-    WHERE m.place = :place AND m.message_id IN (:sources) AND m.number >= :first AND m.deleted = 0 AND m.hidden = 0
-        AND n.author NOT IN (SELECT author FROM blocked_authors)"""
+_EVIDENCE = f"""SELECT m.message_id, m.id, n.author, m.role FROM messages m JOIN names n ON n.id = m.name
+    WHERE m.place = :place AND m.message_id IN (:sources) AND m.number >= :first AND {SEEN}"""
 
 _STORED = Columns(Summary, "text facts digest made_at")
 

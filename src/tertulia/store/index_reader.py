@@ -15,13 +15,13 @@ from tertulia.messages import Author, Message, Place
 from tertulia.store.database import Database
 from tertulia.store.encoding import clean
 from tertulia.store.identities import conversation_start, find_author, place_key
-from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages, with_descriptions
+from tertulia.store.message_rows import MESSAGE_COLUMNS, SEEN, decode_messages, with_descriptions
 from tertulia.store.search_index import chosen_embedder
 from tertulia.store.threads import Access, Repository, reading
 
 MAX_POSTINGS = 20_000  # postings of a term in a place; only the newest are read
 MAX_OWN = 2_000  # messages of one person in groups that are searched; the newest
-_LAST_CHARACTER = "\U0010ffff"
+LAST_CHARACTER = "\U0010ffff"
 
 # The index of a place, for an author who may see it: a direct chat is visible to its members only.
 _VIEW = """SELECT p.id, s.indexed_to, s.edition FROM places p JOIN search_places s ON s.place = p.id
@@ -79,7 +79,7 @@ _OWN_PREFIX = _OWN_POSTINGS.format("w.term >= :first AND w.term < :stop")
 
 # The messages of a place that may be shown.
 _MESSAGES = f"""SELECT {MESSAGE_COLUMNS} FROM messages m JOIN names n ON n.id = m.name
-    WHERE m.place = :place AND m.number IN (:numbers) AND m.deleted = 0 AND m.hidden = 0 AND {_NOT_BLOCKED}"""
+    WHERE m.place = :place AND m.number IN (:numbers) AND {SEEN}"""
 
 # What a person said in groups, by its numbers there; more of them than are asked for.
 _OWN_MESSAGES = f"""SELECT {MESSAGE_COLUMNS}, m.place FROM messages m
@@ -194,7 +194,7 @@ def _numbered(view: PlaceView, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
 
 
 def _postings(database: Database, view: PlaceView, first: str, whole: bool, most: int) -> list[Posting]:
-    asked = {"first": first, "most": most} | ({} if whole else {"stop": first + _LAST_CHARACTER})
+    asked = {"first": first, "most": most} | ({} if whole else {"stop": first + LAST_CHARACTER})
     if view.own is None:
         return database.all(_TERM if whole else _PREFIX, place=view.row, **asked)
     places = {place for place, _ in view.own}

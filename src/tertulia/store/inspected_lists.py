@@ -9,8 +9,9 @@ from tertulia.messages import Message, Place
 from tertulia.store.database import Database, Row
 from tertulia.store.encoding import Columns, clean
 from tertulia.store.identities import find_place
+from tertulia.store.index_reader import LAST_CHARACTER
 from tertulia.store.media_files import FILE
-from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages, descriptions_of
+from tertulia.store.message_rows import MESSAGE_COLUMNS, SEEN, decode_messages, descriptions_of
 from tertulia.store.outbox import select_replies
 from tertulia.store.tasks import select_tasks
 from tertulia.store.threads import Repository, reading
@@ -19,21 +20,19 @@ from tertulia.tasks.task import Task
 MOST_TERMS = 6  # of a search
 _FREQUENT = 2_000  # messages with a term, from which on only the newest are looked at
 _UNINDEXED = 5_000  # of the newest messages of a place, among which those without an index are searched
-_LAST_CHARACTER = "\U0010ffff"
-_SEEN = "m.deleted = 0 AND m.hidden = 0 AND n.author NOT IN (SELECT author FROM blocked_authors)"
 
 # The media of the newest messages that can be seen, with what is known of them.
 _SHOWN = Columns(StoredMedia, "unique_id kind=media_kind failure")
 _MEDIA = f"""SELECT {MESSAGE_COLUMNS}, a.unique_id, a.media_kind, coalesce(w.failure, ''), {FILE.of("f")}
     FROM media a JOIN messages m ON m.id = a.message JOIN names n ON n.id = m.name
     LEFT JOIN media_files w ON w.unique_id = a.unique_id LEFT JOIN files f ON f.sha256 = w.sha256
-    WHERE a.message IN (SELECT message FROM media ORDER BY message DESC LIMIT :most) AND {_SEEN}
+    WHERE a.message IN (SELECT message FROM media ORDER BY message DESC LIMIT :most) AND {SEEN}
     ORDER BY a.message DESC LIMIT :most"""
 
 # The newest message of a place that has media with an id and can be seen.
 _WITH_MEDIA = f"""SELECT {MESSAGE_COLUMNS} FROM media a
     JOIN messages m ON m.id = a.message JOIN names n ON n.id = m.name
-    WHERE a.unique_id = :unique_id AND m.place = :place AND {_SEEN} ORDER BY m.id DESC LIMIT 1"""
+    WHERE a.unique_id = :unique_id AND m.place = :place AND {SEEN} ORDER BY m.id DESC LIMIT 1"""
 
 # Where words stand in all places, at most so often: a whole word, and words with a prefix. A term is named by its
 # number. Of a frequent one only the newest messages of each place are looked at.
@@ -46,13 +45,13 @@ _IS_FREQUENT = f"SELECT 1 FROM ({{}} LIMIT {_FREQUENT + 1}) u LIMIT 1 OFFSET {_F
 _FOUND = f"""SELECT {MESSAGE_COLUMNS}, w.matches FROM (
         SELECT place, number, count(DISTINCT wanted) AS matches FROM ({{}}) u GROUP BY place, number
     ) w JOIN messages m ON m.place = w.place AND m.number = w.number JOIN names n ON n.id = m.name
-    WHERE {_SEEN} ORDER BY w.matches DESC, m.id DESC LIMIT :most"""
+    WHERE {SEEN} ORDER BY w.matches DESC, m.id DESC LIMIT :most"""
 
 # Messages that are not indexed, of each place among the newest; a condition on their texts follows.
 _CONTAINING = f"""SELECT {MESSAGE_COLUMNS}, 1 FROM places p LEFT JOIN search_places s ON s.place = p.id
     CROSS JOIN messages m JOIN names n ON n.id = m.name
     WHERE m.place = p.id AND m.number >= coalesce(s.indexed_to, 0) AND m.number >= p.messages - {_UNINDEXED}
-    AND {_SEEN} AND ({{}}) ORDER BY m.id DESC LIMIT :most"""
+    AND {SEEN} AND ({{}}) ORDER BY m.id DESC LIMIT :most"""
 
 
 class InspectedLists(Repository):
@@ -97,7 +96,7 @@ class InspectedLists(Repository):
         if not terms:
             return []
         values = {f"first{number}": text for number, (text, _) in enumerate(terms)}
-        values |= {f"stop{number}": text + _LAST_CHARACTER for number, (text, whole) in enumerate(terms) if not whole}
+        values |= {f"stop{number}": text + LAST_CHARACTER for number, (text, whole) in enumerate(terms) if not whole}
         parts = []
         for number, (_, whole) in enumerate(terms):
             part = _STANDS.format(number, (_TERM if whole else _PREFIX).format(number))

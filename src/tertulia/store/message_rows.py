@@ -54,6 +54,8 @@ MESSAGE_COLUMNS = f"m.id, m.number, m.name, m.title, {_MESSAGE.of('m')}"
 FIND_MESSAGE = """coalesce((SELECT message FROM message_parts WHERE place = :place AND message_id = :message_id),
     (SELECT id FROM messages WHERE place = :place AND message_id = :message_id))"""
 
+# whether the message *m*, by an author with the name *n*, may be shown; a condition
+SEEN = "m.deleted = 0 AND m.hidden = 0 AND n.author NOT IN (SELECT author FROM blocked_authors)"
 # whether a message was received under an id, or sent as a part of that id; a condition with :message_id
 _HAS_MESSAGE = """(EXISTS (SELECT 1 FROM messages m WHERE m.place = p.id AND m.message_id = :message_id)
     OR EXISTS (SELECT 1 FROM message_parts s WHERE s.place = p.id AND s.message_id = :message_id))"""

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 from itertools import count
 from pathlib import Path
 from threading import Event
@@ -63,6 +64,7 @@ async def test_a_killed_bot_is_followed_and_writes_nothing_any_more(url: str, tm
     await frozen.close()
 
 
+@pytest.mark.skipif("TERTULIA_TEST_SERVER" in os.environ, reason="PgBouncer accepts connections during an outage")
 async def test_an_outage_of_the_server_is_one_line_and_its_end_another(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -179,10 +179,7 @@ class PostgresDatabase(Connection):
         return self._execute(statement, values).command_tuples or 0
 
     def send(self, statement: str, /, **values: Any) -> None:
-        text, names = form(statement)
-        if not self._begun:
-            self._ready()
-        self._unsent.append((text, parameters(values[name] for name in names)))
+        self._add(statement, values)
         if self._opening or not self._begun or len(self._unsent) >= _SENT_AT_ONCE:
             self.flush()
 
@@ -311,6 +308,7 @@ class PostgresDatabase(Connection):
                 raise ConnectionRefused(str(error)) from error
             raise ConnectionLost(str(error)) from error
         self._connection.adapters.register_loader("numeric", _Number)
+        self._transformer = Transformer(self._connection)
         self._connection.pgconn.nonblocking = 0
         self._connection.pgconn.enter_pipeline_mode()
         self._poll = select.poll()
@@ -342,16 +340,16 @@ class PostgresDatabase(Connection):
         return ConnectionLost(message)
 
     def _execute(self, statement: str, values: Mapping[str, Any], end: str = "") -> pq.abc.PGresult:
+        self._add(statement, values, end)
+        return self._exchange(self._send_unsent())[-1]
+
+    def _add(self, statement: str, values: Mapping[str, Any], end: str = "") -> None:
+        """Add a statement to what is sent next."""
         text, names = form(statement, end)
-        data, types, formats = parameters([values[name] for name in names])
+        given = parameters([values[name] for name in names])
         if not self._begun:
             self._ready()
-        libpq = self._send_unsent()
-        try:
-            self._send(libpq, text, Parameters(data, types, formats))
-        except psycopg.OperationalError as error:
-            raise self._lose(str(error)) from error
-        return self._exchange(libpq)[-1]
+        self._unsent.append((text, given))
 
     def _execute_each(self, statement: Form, rows: Iterable[Mapping[str, Any]]) -> list[pq.abc.PGresult]:
         """Execute a statement for each mapping of values; return the result of each."""
@@ -464,9 +462,8 @@ class PostgresDatabase(Connection):
     def _rows(self, result: pq.abc.PGresult) -> list[Row]:
         if not result.ntuples:
             return []
-        transformer = Transformer(self._connection)
-        transformer.set_pgresult(result)
-        return cast("list[Row]", transformer.load_rows(0, result.ntuples, tuple))
+        self._transformer.set_pgresult(result)
+        return cast("list[Row]", self._transformer.load_rows(0, result.ntuples, tuple))
 
     def _commit(self) -> None:
         """Commit; where no answer came, ask whether it was done."""

@@ -69,11 +69,24 @@ def definition(statement: str) -> str:
 
 def parameters(values: Iterable[Any]) -> Parameters:
     """Encode values. A text goes as bytes with a length: libpq would end another one at its first NUL."""
-    encoded = [
-        (value.encode(), _TEXT, _BINARY) if type(value) is str else _NULL if value is None else _encode(value)
-        for value in values
-    ]
-    return Parameters(*map(list, zip(*encoded, strict=True))) if encoded else Parameters([], [], [])
+    data: list[bytes | None] = []
+    types: list[int] = []
+    formats: list[int] = []
+    for value in values:  # each turn of the engine has some three hundred: those of the usual types need no call
+        kind = type(value)
+        encoded: tuple[bytes | None, int, int]
+        if kind is str:
+            encoded = value.encode(), _TEXT, _BINARY
+        elif kind is int:
+            encoded = b"%d" % value, _INT4 if -_INT4_END <= value < _INT4_END else _INT8, _TEXTUAL
+        elif value is None:
+            encoded = _NULL
+        else:
+            encoded = _encode(value)
+        data.append(encoded[0])
+        types.append(encoded[1])
+        formats.append(encoded[2])
+    return Parameters(data, types, formats)
 
 
 def _encode(value: Any) -> tuple[bytes | None, int, int]:
