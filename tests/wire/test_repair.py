@@ -135,6 +135,21 @@ def test_signatures_of_an_unknown_maker_are_left_out_for_a_model_that_signs_noth
     assert repair(history, NEW, wire="openai") == repair(history, NEW) == (history, ())
 
 
+def test_a_signed_call_in_a_turn_of_a_person_is_not_sent_so_nothing_is_left_out_of_it() -> None:
+    history = (user("hi"), user(ToolCall(name="one", id="1", signature="s"), "so"))
+
+    assert repair(history, "gpt-4o", wire="openai") == (history, ())
+
+
+def test_an_empty_signature_of_another_model_goes_too() -> None:
+    foreign = Turn(role="model", parts=(ToolCall(name="one", id="1", signature=""), Text(text="so")), model="other")
+
+    turns, receipts = repair([user("go"), foreign, user(a_result("one", id="1"))], "gpt-4o", wire="openai")
+
+    assert turns[1].parts == (ToolCall(name="one", id="1"), Text(text="so"))
+    assert [one.action for one in receipts] == ["a signature of other was left out"]
+
+
 def test_an_unsigned_call_of_the_current_turn_gets_the_placeholder() -> None:
     turns = mended(
         user("before"), model(ToolCall(name="old")), user(a_result("old")), model("done"), user("now"),

@@ -27,7 +27,7 @@ def requires_signatures(model: str, wire: Wire) -> bool:
 def drop_foreign_signatures(turn: Turn, model: str, wire: Wire) -> Turn:
     """Drop signatures, raw fields and opaque parts of another model; its first call gets a placeholder if required."""
     if turn.model is None and wire == "openai" and not is_gemini(model):
-        unsigned = tuple(map(without_signature, turn.parts))  # of an unknown maker, for a model that has none
+        unsigned = unsigned_parts(turn)  # of an unknown maker, for a model that has none
         return turn if unsigned == turn.parts else replace(turn, parts=unsigned)
     if not is_foreign(turn, model):
         return turn
@@ -38,8 +38,18 @@ def drop_foreign_signatures(turn: Turn, model: str, wire: Wire) -> Turn:
     return turn if tuple(parts) == turn.parts else replace(turn, parts=tuple(parts))
 
 
-def without_signature(part: Part) -> Part:
-    """Drop the signature of a part for an OpenAI-compatible service; only Gemini models read one."""
+def unsigned_parts(turn: Turn) -> tuple[Part, ...]:
+    """Return the parts of a turn without signatures for an OpenAI-compatible service; only Gemini models read one.
+
+    A call in a turn of the user stays as it is: it is not sent.
+    """
+    is_sent = turn.role == "model"
+    return tuple(
+        part if isinstance(part, ToolCall) and not is_sent else _without_signature(part) for part in turn.parts
+    )
+
+
+def _without_signature(part: Part) -> Part:
     match part:
         case ToolCall(signature=str()) | ToolCall(raw=dict()):
             raw = part.raw and _raw_without_signatures(part.raw)
@@ -68,10 +78,11 @@ def _strip_part(part: Part) -> Part | None:
         case Text(text="", signature=str()):
             return None  # a part that only carried its signature
         case ToolCall():
-            return replace(part, signature=None, raw=None) if part.signature or part.raw is not None else part
+            is_plain = part.signature is None and part.raw is None
+            return part if is_plain else replace(part, signature=None, raw=None)
         case Thought():
             return Thought(text=part.text)
-        case Text() | Media() if part.signature or part.raw is not None:
+        case Text() | Media() if part.signature is not None or part.raw is not None:
             return replace(part, signature=None, raw=None)
         case _:
             return part

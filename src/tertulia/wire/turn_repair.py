@@ -20,7 +20,7 @@ from tertulia.wire.part_forms import (
     sent_result,
 )
 from tertulia.wire.rules import when_refused
-from tertulia.wire.signatures import Wire, drop_foreign_signatures, without_signature
+from tertulia.wire.signatures import Wire, drop_foreign_signatures, unsigned_parts
 
 OPAQUE_MEDIA = "[media]"  # stands for media that only its maker can read
 
@@ -86,13 +86,13 @@ def _is_misplaced(cleaned: list[tuple[Part, Part]], model: str, wire: Wire) -> b
 
 
 def _foreign_receipts(turn: Turn) -> Iterator[tuple[str, str, str]]:
-    for place, part in enumerate(turn.parts):
+    for place, (part, unsigned) in enumerate(zip(turn.parts, unsigned_parts(turn), strict=True)):
         if turn.model is None:
-            if without_signature(part) is not part:
+            if unsigned is not part:
                 yield "foreign", f".parts[{place}]", "a signature of an unknown maker was left out"
         elif isinstance(part, Opaque):
             yield "foreign", f".parts[{place}]", f"a part only {turn.model} understands was left out"
-        elif isinstance(part, Text | Media | Thought | ToolCall) and part.signature:
+        elif isinstance(part, Text | Media | Thought | ToolCall) and part.signature is not None:
             yield "foreign", f".parts[{place}]", f"a signature of {turn.model} was left out"
 
 

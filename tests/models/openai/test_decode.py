@@ -122,6 +122,7 @@ def test_a_whole_response() -> None:
             {"content": [{"type": "output_text", "text": "42"}]},
             (Text(text="42", raw={"type": "output_text", "text": "42"}),),
         ),
+        ({"content": [{"type": ["text"], "text": "a"}]}, (Opaque(raw={"type": ["text"], "text": "a"}),)),
         ({}, ()),
     ],
 )

@@ -244,6 +244,8 @@ def _part(part: Any) -> Part:
 
 def _known_part(kind: Any, fields: dict[str, Any]) -> Text | Media | None:
     """Return the text or the media of a part, whatever other fields it has; None if its type is unknown."""
+    if not isinstance(kind, str | None):
+        return None
     if kind is None or kind in TEXTS:
         return Text(text=fields["text"]) if isinstance(fields.get("text"), str) else None
     match kind, fields.get(kind):
