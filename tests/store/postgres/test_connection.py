@@ -261,7 +261,7 @@ async def test_a_role_that_may_only_read_is_told_so(url: str) -> None:
         admin.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO tertulia_reading")
     writer = WriterThread(PostgresDatabase(url.replace("//postgres", "//tertulia_reading", 1)), "writer")
     try:
-        with pytest.raises(StoreRefused, match="permission denied for table tertulia_holder"):
+        with pytest.raises(StoreRefused, match="permission denied for table tertulia_units"):
             await writer.run(put("x"))
     finally:
         await writer.close()

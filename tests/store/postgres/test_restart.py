@@ -10,14 +10,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from tertulia.engine.background import retry_forever
 from tertulia.store import Store
 from tertulia.store.database import Database
+from tertulia.store.postgres.connection import ConnectionLost, PostgresDatabase
+from tertulia.store.postgres.holder import Holder
 from tertulia.store.threads import Operation
 
 UNITS = 400
+XID = "SELECT CAST(CAST(pg_current_xact_id() AS TEXT) AS BIGINT)"
 
 
 @pytest.fixture
@@ -48,6 +52,30 @@ def put(number: int) -> Operation[int]:
 
 def count(database: Database) -> int:
     return len(database.all("SELECT id FROM owner_settings"))
+
+
+async def test_a_commit_that_a_crash_took_is_not_taken_for_that_of_another_with_its_id(
+    server: Any, tmp_path: Path
+) -> None:
+    url = server.get_uri()
+    async with Store.open(url, media_folder=tmp_path):
+        pass
+    held = Holder(url, "a bot")
+    database = PostgresDatabase(url, token="a bot")
+    database.begin()
+    put(1)(database)
+    ((lost,),) = database.all(XID)
+
+    await asyncio.to_thread(restart, server)
+    with psycopg.connect(url, autocommit=True) as other:
+        while (row := other.execute(XID).fetchone()) and row[0] < lost:
+            pass
+
+    with pytest.raises(ConnectionLost):
+        database.commit()
+    assert count(database) == 0
+    database.close()
+    held.release()
 
 
 async def test_a_bot_goes_on_after_its_server(server: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

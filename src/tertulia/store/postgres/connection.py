@@ -46,7 +46,9 @@ _SENT_AT_ONCE = 500  # statements in one exchange
 _PREPARED_FROM = 3  # uses of a statement, from which on it is prepared
 _MAX_PREPARED = 1000
 # The transaction's id; the bot that has the store, if it is us: its row cannot go before we have ended; locked places.
-_OPENING = """SELECT pg_current_xact_id()::text,
+# The mark of the unit goes with its commit. A server that crashed gives the id of what it lost to somebody else.
+_OPENING = """WITH marked AS (UPDATE tertulia_units SET unit = :unit WHERE token = :token)
+    SELECT pg_current_xact_id()::text,
     (SELECT token FROM (SELECT token FROM tertulia_holder WHERE token = :token FOR KEY SHARE) held)"""
 # Whether the tables are ours and were made, and how many there are.
 _TABLES = """SELECT to_regclass('tertulia_holder') IS NOT NULL, to_regclass('migrations') IS NOT NULL, count(*)
@@ -60,7 +62,8 @@ _IDENTITIES = """SELECT CAST(table_name AS TEXT) FROM information_schema.columns
 # The session of a transaction that still waits for a client that is gone.
 _END_TRANSACTION = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE backend_xid = CAST(CAST(:id AS xid8) AS xid) AND state LIKE 'idle%' AND usename = current_user"""
-# The bot that has the store; see `holder`.
+_MARK = "SELECT unit FROM tertulia_units WHERE token = :token"
+# The bot that has the store; see `holder`. And its last unit, in a row of its own: those are updated side by side.
 _HOLDER_TABLE = """CREATE TABLE tertulia_holder (
     one INTEGER NOT NULL UNIQUE CHECK (one = 1),
     token TEXT PRIMARY KEY,
@@ -68,6 +71,7 @@ _HOLDER_TABLE = """CREATE TABLE tertulia_holder (
     since TIMESTAMPTZ NOT NULL,
     seen_at TIMESTAMPTZ NOT NULL
 )"""
+_UNITS_TABLE = "CREATE TABLE IF NOT EXISTS tertulia_units (token TEXT PRIMARY KEY, unit TEXT NOT NULL)"
 _BUSY = StoreAway, "the database does not answer"
 _REFUSED = StoreRefused, "it may not be opened or written"
 _FAULTS = {  # by codes of errors and their first two characters
@@ -158,6 +162,7 @@ class PostgresDatabase(Connection):
         self._opening = False  # whether that begins a transaction
         self._writes = False  # whether that one writes
         self._transaction = ""  # the id of the one that writes
+        self._unit = ""  # its mark
         self._begun = False
         self._ignored = 0  # exchanges whose results nobody needs
         self._prepares = False  # whether the session is ours alone
@@ -206,7 +211,8 @@ class PostgresDatabase(Connection):
     def begin(self, places: Sequence[Place] = ()) -> None:
         self._ready()
         self._begun = self._opening = self._writes = True
-        values = {"token": self.token, "keys": {place_key(place) for place in places}}
+        self._unit = str(next(_numbers))
+        values = {"token": self.token, "unit": self._unit, "keys": {place_key(place) for place in places}}
         text, names = form(_OPENING_AT if places else _OPENING)
         self._unsent += (b"BEGIN", None), (text, parameters(values[name] for name in names))
 
@@ -252,10 +258,10 @@ class PostgresDatabase(Connection):
         return not made
 
     def create_holder(self) -> None:
-        """Create the table of the bot that has the store, if it is not there; another process may do the same."""
-        while self.is_new() and not self.columns("tertulia_holder"):
+        """Create the tables of the bot that has the store, if they are not there; another process may do the same."""
+        while self.is_new() and not (self.columns("tertulia_holder") and self.columns("tertulia_units")):
             with suppress(errors.UniqueViolation, errors.DuplicateTable):
-                self.run(_HOLDER_TABLE)
+                self.run(_HOLDER_TABLE if not self.columns("tertulia_holder") else _UNITS_TABLE)
 
     def define(self, statement: str) -> None:
         self.run(definition(statement))
@@ -471,23 +477,30 @@ class PostgresDatabase(Connection):
             done = self._execute("COMMIT", {})
         except ConnectionLost:
             self._forget_transaction()
-            if self._was_committed(self._transaction):
+            if self._was_committed(self._transaction, self._unit):
                 return
             raise
         if done.command_status != b"COMMIT":
             raise errors.InFailedSqlTransaction("the transaction had failed")
 
-    def _was_committed(self, transaction: str) -> bool:
+    def _was_committed(self, transaction: str, unit: str) -> bool:
         end = time.monotonic() + _UNKNOWN
         while time.monotonic() < end:
             with suppress(ConnectionLost):  # asked again, until the server is there
                 self._ready()
-                status = self.all("SELECT pg_xact_status(CAST(:id AS xid8))", id=transaction)[0][0]
+                status = self._status(transaction)
                 if status != "in progress":
-                    return bool(status == "committed")
+                    return self.one(_MARK, token=self.token) == (unit,) if self.token else status == "committed"
                 self.all(_END_TRANSACTION, id=transaction)
             time.sleep(_WAITS[0])
         raise errors.TransactionResolutionUnknown("nobody knows whether the last change was stored")
+
+    def _status(self, transaction: str) -> str | None:
+        """Return what became of a transaction; None where the server that crashed does not know its id any more."""
+        try:
+            return cast("str | None", self.all("SELECT pg_xact_status(CAST(:id AS xid8))", id=transaction)[0][0])
+        except errors.InvalidParameterValue:
+            return None
 
 
 def translate_without_password(error: Exception, url: str) -> TertuliaError:

@@ -30,6 +30,8 @@ _TAKE = """INSERT INTO tertulia_holder (one, token, name, since, seen_at)
     VALUES (1, :token, :name, clock_timestamp(), clock_timestamp()) ON CONFLICT DO NOTHING"""
 _RENEW = "UPDATE tertulia_holder SET seen_at = clock_timestamp() WHERE token = :token"
 _REMOVE = "DELETE FROM tertulia_holder WHERE token = :token"
+_UNIT = "INSERT INTO tertulia_units (token, unit) VALUES (:token, '')"  # the last unit of this bot
+_REMOVE_UNITS = "DELETE FROM tertulia_units"  # of bots that had the store before
 # The sessions of a bot that does not renew its row: one that is frozen within a transaction would keep the row locked.
 _END_SESSIONS = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE application_name = :application AND usename = current_user AND pid <> pg_backend_pid()"""
@@ -72,6 +74,8 @@ class Holder:
         while True:
             name = f"process {os.getpid()} on {socket.gethostname()}"
             if self._database.run(_TAKE, token=self.token, name=name):
+                self._database.run(_REMOVE_UNITS)
+                self._database.run(_UNIT, token=self.token)
                 return
             row = self._database.one(_HOLDER)
             if row is None:
