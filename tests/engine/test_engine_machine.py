@@ -481,6 +481,8 @@ class Conversations(RuleBasedStateMachine):
             context = (await prompt_builder.gather_context(answered, self.engine.models)).context
             prompt = prompt_builder.build(context, self.engine.toolbox.specs, self.engine.settings)
             faults += violations(prompt, self.name)
+        if begun := asyncio.all_tasks() - {asyncio.current_task()}:  # descriptions: nobody else runs this loop
+            await asyncio.wait(begun)
         return faults
 
     @invariant()
