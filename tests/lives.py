@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -103,3 +103,12 @@ def _born(life: Coroutine[Any, Any, None]) -> None:
     except BaseException:  # noqa: BLE001 (nothing of a child may go on in the process it was forked from)
         traceback.print_exc()
     os._exit(1)
+
+
+def print_result(row: Mapping[str, Any], faults: Sequence[str]) -> int:
+    """Print what came of many kills as a table, and each fault; return the status to exit with."""
+    row = {**row, "faults": len(faults)}
+    for cells in ([name.replace("_", " ") for name in row], ["---"] * len(row), row.values()):
+        print(f"| {' | '.join(map(str, cells))} |", flush=True)
+    print(*faults, sep="\n")
+    return int(bool(faults))

@@ -1,22 +1,18 @@
 """A bot on Telegram's simulator, in a process forked for each life."""
 
 import asyncio
-import re
-from collections.abc import AsyncIterator
 
 from msgspec import Struct, json
 from msgspec.structs import replace
 
 from lives import fork_lives
+from numbered_echo import Echo
 from tertulia import Behavior, Engine, Store
 from tertulia.engine.limits import Limits
 from tertulia.messages import Place
-from tertulia.models.base import Finish, Response
-from tertulia.parts import Part, Text
 from tertulia.platform import Capabilities
 from tertulia.platforms.telegram.client import Pace
 from tertulia.platforms.telegram.platform import Telegram
-from tertulia.turns import Prompt, Turn
 
 AT_ONCE = Pace(direct=1e6, group=1e6, overall=1e6)
 PIECE = 0.001  # seconds between two pieces of an answer
@@ -37,28 +33,6 @@ def answer_to(number: int) -> str:
     return "\n\n".join(f"answer {number}.{part}{' word' * 500}" for part in range(number % 4 + 1))
 
 
-class Echo:
-    """A model that answers to the number of a message, a piece at a time."""
-
-    name = "echo"
-
-    async def respond(self, prompt: Prompt) -> Response:
-        await asyncio.sleep(PIECE)
-        return self._response(prompt)
-
-    async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
-        response = self._response(prompt)
-        for piece in re.findall(rf"(?:\S+\s*){{1,{WORDS}}}", response.text):
-            await asyncio.sleep(PIECE)
-            yield Text(text=piece)
-        yield response
-
-    def _response(self, prompt: Prompt) -> Response:
-        number = int(re.findall(r"number (\d+)!", str(prompt.turns[-1]))[-1])
-        turn = Turn(role="model", parts=(Text(text=answer_to(number)),), model=self.name)
-        return Response(turn=turn, finish=Finish(outcome="complete", reason="STOP"))
-
-
 class HastyTelegram(Telegram):
     """It shows answers more often than people could read."""
 
@@ -77,7 +51,9 @@ def bot_of(life: Life) -> Telegram:
 async def live(life: Life) -> None:
     behavior, limits = Behavior(debounce=0.0, max_resumes=100_000), Limits(messages=100_000)
     async with Store.open(life.path) as store:
-        engine = Engine(store, Echo(), [bot_of(life)], behavior=behavior, limits=limits)
+        engine = Engine(
+            store, Echo(answer_to, words=WORDS, pause=PIECE), [bot_of(life)], behavior=behavior, limits=limits
+        )
         running = asyncio.create_task(engine.run())
         if not life.messages:
             await running

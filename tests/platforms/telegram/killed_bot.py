@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec.structs import asdict, replace
 
 import postgres
-from lives import Lives, lives
+from lives import Lives, lives, print_result
 from platforms.telegram.bot_child import Life, answer_to, bot_of
 from tertulia.messages import Place, Reply
 from tertulia.sim.telegram import SimChat, TelegramSim
@@ -119,11 +119,7 @@ async def main(kills: int) -> int:
     """Kill so often, and print what came of it."""
     with tempfile.TemporaryDirectory(prefix="tertulia-kills-") as folder:
         result = await killed(Path(folder), kills=kills, seed=1)
-    row = {**asdict(result), "faults": len(result.faults)}
-    for cells in ([name.replace("_", " ") for name in row], ["---"] * len(row), row.values()):
-        print(f"| {' | '.join(map(str, cells))} |", flush=True)
-    print(*result.faults, sep="\n")
-    return int(bool(result.faults))
+    return print_result(asdict(result), result.faults)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 import postgres
-from lives import Lives, lives
+from lives import Lives, lives, print_result
 from platforms.web.room_child import Life, answer_to
 from platforms.web.room_people import RoomPeople
 from platforms.web.streams import Sent, Stream, shown_by
@@ -197,11 +197,7 @@ async def main(kills: int) -> int:
     """Kill so often, and print what came of it."""
     with tempfile.TemporaryDirectory(prefix="tertulia-kills-") as folder:
         result = await killed(Path(folder), kills=kills, seed=1)
-    row = {**asdict(result), "faults": len(result.faults)}
-    for cells in ([name.replace("_", " ") for name in row], ["---"] * len(row), row.values()):
-        print(f"| {' | '.join(map(str, cells))} |", flush=True)
-    print(*result.faults, sep="\n")
-    return int(bool(result.faults))
+    return print_result(asdict(result), result.faults)
 
 
 if __name__ == "__main__":

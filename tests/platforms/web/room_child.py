@@ -1,25 +1,20 @@
 """A bot with rooms and its page, in a process forked for each life; it lives until it is killed."""
 
-import asyncio
-import re
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from functools import partial
 
 from msgspec import Struct, json
 
 from lives import fork_lives
+from numbered_echo import Echo
 from tertulia import Behavior, Engine, Store
 from tertulia.config import WebConfig
 from tertulia.context.values import Persona
 from tertulia.engine.limits import Limits
-from tertulia.models.base import Finish, Response
-from tertulia.parts import Part, Text
 from tertulia.platforms.web import page  # noqa: F401 (imported once, before the forks)
 from tertulia.platforms.web.page_server import serve_page
 from tertulia.platforms.web.room_platform import RoomPlatform
 from tertulia.platforms.web.site import RoomLimits, Site, StreamLimits
-from tertulia.turns import Prompt, Turn
 
 PIECE = 0.002  # seconds between two pieces of an answer
 WORDS = 20  # in a piece
@@ -39,34 +34,19 @@ def answer_to(number: int) -> str:
     return "\n\n".join(f"answer {number}.{part}{' word' * 200}" for part in range(number % 4 + 1))
 
 
-class Echo:
-    """A model that answers to the number of a message, a piece at a time."""
-
-    name = "echo"
-
-    async def respond(self, prompt: Prompt) -> Response:
-        await asyncio.sleep(PIECE)
-        return self._response(prompt)
-
-    async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
-        response = self._response(prompt)
-        for piece in re.findall(rf"(?:\S+\s*){{1,{WORDS}}}", response.text):
-            await asyncio.sleep(PIECE)
-            yield Text(text=piece)
-        yield response
-
-    def _response(self, prompt: Prompt) -> Response:
-        number = int(re.findall(r"number (\d+)!", str(prompt.turns[-1]))[-1])
-        turn = Turn(role="model", parts=(Text(text=answer_to(number)),), model=self.name)
-        return Response(turn=turn, finish=Finish(outcome="complete", reason="STOP"))
-
-
 async def live(life: Life) -> None:
     behavior, limits = Behavior(debounce=0.0, max_resumes=100_000), Limits(messages=100_000)
     now = partial(datetime.now, UTC)
     async with Store.open(life.path) as store:
         rooms = RoomPlatform(store.rooms, store.media, now=now, name=NAME)
-        engine = Engine(store, Echo(), [rooms], persona=Persona(name=NAME), behavior=behavior, limits=limits)
+        engine = Engine(
+            store,
+            Echo(answer_to, words=WORDS, pause=PIECE),
+            [rooms],
+            persona=Persona(name=NAME),
+            behavior=behavior,
+            limits=limits,
+        )
         site = Site(
             store=store,
             now=now,
