@@ -279,6 +279,7 @@ class Connection(Database, Protocol):
 
         A writer copies it too, within a commit, when it has grown; then there is little left to be copied.
         """
+        return
 
     def vacuum(self) -> None:
         """Rewrite the file, where it is ours, so that neither it nor its log contains removed bytes."""

@@ -46,7 +46,7 @@ async def longest_job(path: Path, *, others: int, hers: int) -> int:
             return found
 
         store.writer.database.set_progress_handler(lambda: next(ran) < 0, STEP)  # type: ignore[attr-defined]
-        store.writer.run_batch = counted  # type: ignore[method-assign]
+        store.writer.run_batch = counted  # type: ignore[assignment, method-assign]
         await store.forget(platform="telegram", author_id=HER.id, at=NOON)
     return max(jobs) * STEP
 
