@@ -46,7 +46,7 @@ from tertulia.store.identities import IdentityCache, upsert_name, upsert_place
 ChangeKind = Literal["edited", "deleted", "said", "removed"]
 
 _MESSAGE = Columns(
-    Message, "id=message_id sent_at edited_at deleted reply_to=reply parts album forwarded_from doubtful"
+    Message, "id=message_id sent_at edited_at deleted reply_to=reply parts album forwarded_from doubtful agent"
 )
 _REACTION = Columns(Reaction, "number position emojis at")
 MESSAGE_COLUMNS = f"m.id, m.number, m.name, m.title, {_MESSAGE.of('m')}"
