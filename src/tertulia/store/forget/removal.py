@@ -97,7 +97,7 @@ def _remove_descriptions(database: Database, rows: Sequence[Any], work: Work) ->
 
 
 def _remove_facts(database: Database, rows: Sequence[Any], work: Work) -> None:
-    retraction.remove(database, rows, work.rules)
+    retraction.remove(database, rows, work.rules, work.plan.author)
 
 
 def _remove_sources(database: Database, rows: Sequence[Any], work: Work) -> None:
@@ -232,9 +232,8 @@ _REMOVE_QUOTES = "UPDATE messages SET reply_to = NULL, reply_author = NULL, repl
 
 
 def _reduce_quotes(database: Database, rows: Sequence[Any], work: Work) -> None:
-    insert_changes(database, rows, "removed", work.at)
     database.run("UPDATE messages SET reply_author = NULL WHERE id IN (:rows)", rows=rows)
-    rewrite(database, "messages", "reply", _bare, "id IN (:rows)", rows=rows)
+    retraction.strip_quotes(database, rows, work.at, _bare)
 
 
 def _bare(quote: Quote) -> Quote:
@@ -253,10 +252,7 @@ def _empty_own(database: Database, rows: Sequence[Any], work: Work) -> None:
 
 
 _SHOWN = _run()  # they go with others, and are in the plan because they are shown
-_detach_usage = _run(
-    "UPDATE usage SET author = NULL WHERE id IN (:rows) AND author = :author",
-    "UPDATE usage SET place = NULL WHERE id IN (:rows) AND place IN (:direct)",
-)
+_detach_usage = _run("UPDATE usage SET author = NULL WHERE id IN (:rows) AND author = :author")
 _reduce_quotes_in_versions = _rewrite("message_changes", "before", _with_bare_quote)
 _OF_PERSON = "author = :author OR place IN (:direct)"
 _BY_NAME = "name IN (SELECT id FROM names WHERE author = :author)"
@@ -313,8 +309,9 @@ DERIVED = {
     **{name: Section(remove=_rewrite(*column, _without_title)) for name, column in COPIES_OF_TITLES.items()},
     "left_out": Section("prompts", remove=_rewrite("prompts", "left_out", _without_facts), by=_FACTS_LEFT_OUT),
     "runs": Section("runs", _RUN, lambda database, rows, work: remove_runs(database, "id IN (:rows)", rows=rows), 5),
-    "exchanges": Section(key="chat start stop", remove=_remove_exchanges, at_once=0),
-    "exchanges_of_others": Section(key="chat start stop", remove=_remove_exchanges, at_once=0),
+    **dict.fromkeys(
+        ("exchanges", "exchanges_of_others"), Section(key="chat start stop", remove=_remove_exchanges, at_once=0)
+    ),
     "open_exchanges": Section(remove=_end_exchanges, at_once=1),
     "calls": Section("calls", _CALL, by=f"run_id IN (:runs) OR {_OF_PERSON}"),
     **{one: Section(one, remove=_SHOWN, by="run_id IN (:runs)") for one in ("prompts", "records", "tool_runs")},
