@@ -13,30 +13,28 @@ from tertulia.messages import Message, Place
 from tertulia.store.cursors import set_cursor
 from tertulia.store.database import Database, insert_row, upsert_row
 from tertulia.store.encoding import PLACE, STRINGS, Columns, clean
-from tertulia.store.identities import (
-    IdentityCache,
-    conversation_start,
-    find_place,
-    read_counts,
-    upsert_author,
-    upsert_title,
-)
+from tertulia.store.identities import conversation_start, find_place, read_counts, upsert_author, upsert_title
 from tertulia.store.message_rows import has_changed
+from tertulia.store.rows import Rows
 from tertulia.store.threads import Repository, reading, writing
 
 PAST_RETENTION = 1_000  # messages after which the summary of an older window is removed
 _PAST = Columns(WindowPast, "since start text people")
 MAX_EPISODES = 1_000  # episodes of a place that are looked through, the newest
 
-_EPISODE = Columns(Episode, "id=episode_id start stop began_at ended_at topic summary importance people tags")
+_EPISODES = Rows(
+    Episode,
+    "episodes e",
+    "id=episode_id start stop began_at ended_at topic summary importance people tags",
+    place="t.body",
+)
 
 # whether a blocked author took part in the episode *e*
 _BLOCKED = """EXISTS (SELECT 1 FROM episode_people w JOIN blocked_authors b ON b.author = w.author
     WHERE w.episode = e.id)"""
 
 # Episodes with messages and without blocked people; which of them follows.
-_SELECT = f"""SELECT e.title, {_EPISODE.of("e")} FROM episodes e
-    JOIN titles t ON t.id = e.title JOIN places p ON p.id = e.place
+_VISIBLE = f"""JOIN titles t ON t.id = e.title JOIN places p ON p.id = e.place
     WHERE e.stop > e.start AND NOT {_BLOCKED} AND """
 
 # The places with messages that are in no episode, or with episodes of somebody who is blocked now.
@@ -213,7 +211,7 @@ def earliest_visible(database: Database, place: int) -> int:
 def insert_episode(database: Database, place: int, episode: Episode) -> None:
     """Store an episode in the row of its place; one with its id is replaced."""
     title = upsert_title(database, episode.place, place)
-    row = _EPISODE.encode(replace(episode, tags=tuple(map(clean, episode.tags))))
+    row = _EPISODES.encode(replace(episode, tags=tuple(map(clean, episode.tags))))
     upsert_row(database, "episodes", "episode_id", place=place, title=title, **row)
     ((row,),) = database.all("SELECT id FROM episodes WHERE episode_id = :name", name=clean(episode.id))
     service = episode.place.author_namespace
@@ -244,9 +242,7 @@ def _list(database: Database, place: Place, where: str, **named: Any) -> list[Ep
 
 def select_episodes(database: Database, which: str, **values: Any) -> list[Episode]:
     """Return the episodes that a condition selects; none with blocked people."""
-    rows, identities = database.all(_SELECT + which, **values), IdentityCache()
-    identities.load(database, titles=[row[0] for row in rows])
-    return [_EPISODE.decode(row, place=identities.place(database, title)) for title, *row in rows]
+    return _EPISODES.all(database, _VISIBLE + which, **values)
 
 
 class SqlWindowPasts(Repository):

@@ -32,7 +32,7 @@ from tertulia.store.fact_rows import (
 from tertulia.store.forget import retraction
 from tertulia.store.forget.facts import Forgetting, mark
 from tertulia.store.identities import audience_start, find_place, upsert_author, upsert_place
-from tertulia.store.message_rows import MESSAGE_COLUMNS, SEEN, decode_messages
+from tertulia.store.message_rows import MESSAGES, SEEN
 from tertulia.store.messages import text_of
 from tertulia.store.threads import Access, Repository, reading, writing
 from tertulia.timezones import utc
@@ -40,8 +40,8 @@ from tertulia.timezones import utc
 _ALL = 2**31
 
 # The messages that a fact was learned from and that can still be read.
-_SOURCE_MESSAGES = f"""SELECT {MESSAGE_COLUMNS} FROM facts f JOIN fact_sources s ON s.fact = f.id
-    JOIN messages m ON m.place = s.place AND m.message_id = s.message_id JOIN names n ON n.id = m.name
+_SOURCE_MESSAGES = f"""JOIN names n ON n.id = m.name
+    JOIN fact_sources s ON s.place = m.place AND s.message_id = m.message_id JOIN facts f ON f.id = s.fact
     WHERE f.fact_id = :fact_id AND f.forgotten_at IS NULL AND {SEEN} ORDER BY m.number"""
 
 # The facts with some ids, and those about the same people that say the same, from any place.
@@ -142,7 +142,7 @@ class SqlFacts(Repository):
 
     @reading
     def why(self, database: Database, fact_id: str) -> Sequence[Message]:
-        return decode_messages(database, database.all(_SOURCE_MESSAGES, fact_id=clean(fact_id)))
+        return MESSAGES.all(database, _SOURCE_MESSAGES, fact_id=clean(fact_id))
 
     async def forget(self, fact_ids: Sequence[str], *, at: datetime | None = None) -> int:
         now = utc(at or datetime.now(UTC))

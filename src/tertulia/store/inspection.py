@@ -34,11 +34,12 @@ from tertulia.store import decisions
 from tertulia.store.database import Database, Row
 from tertulia.store.encoding import PLACE, TURNS, Columns, clean, format_time, parse_time
 from tertulia.store.fact_rows import select_facts
-from tertulia.store.identities import IMPORTS, IdentityCache, conversation_start_column, find_place, read_counts
+from tertulia.store.identities import IMPORTS, conversation_start_column, find_place, read_counts
 from tertulia.store.inspected_lists import InspectedLists
 from tertulia.store.inspected_memory import InspectedMemory
-from tertulia.store.message_rows import MESSAGE_COLUMNS, current_reactions, decode_messages
+from tertulia.store.message_rows import MESSAGES, current_reactions
 from tertulia.store.outbox import REPLY_COLUMNS, select_replies
+from tertulia.store.rows import Rows
 from tertulia.store.runs import select_runs, select_steps, select_tools
 from tertulia.store.tasks import IS_FREE, select_tasks
 from tertulia.store.threads import reading
@@ -93,8 +94,8 @@ _FIGURES = """SELECT (SELECT count(*) FROM decisions WHERE reason = 'waiting'),
     (SELECT count(*) FROM tasks WHERE status = 'pending' AND free = 1),
     (SELECT at FROM place_events WHERE at IS NOT NULL ORDER BY id DESC LIMIT 1)"""
 
-# Messages; which of them follows.
-_MESSAGES = f"SELECT {MESSAGE_COLUMNS}, m.hidden, m.received_at FROM messages m WHERE "
+# Messages as they are shown.
+_LOGGED = Rows(LoggedMessage, "messages m", "number received_at", message=MESSAGES)
 
 # Prompts with their sizes: the last ones of runs, and those of some runs, the newest first; of the tries of a step the
 # last. Their layers, calls and tools.
@@ -376,21 +377,13 @@ class SqlInspection(InspectedMemory, InspectedLists):
 
 def _messages(database: Database, where: str, **values: Any) -> list[tuple[int, LoggedMessage]]:
     """Return the messages of a condition, each with its row; hidden ones are placeholders."""
-    rows = database.all(f"{_MESSAGES}{where}", **values)
-    identities = IdentityCache()
-    messages = decode_messages(database, rows, identities)
-    reactions = current_reactions(database, [row[0] for row in rows], identities)
+    found = _LOGGED.beside(database, "m.id, m.hidden", f"WHERE {where}", **values)
+    reactions = current_reactions(database, [row for _, (row, hidden) in found if not hidden])
     return [
-        (
-            row[0],
-            LoggedMessage(
-                number=row[1],
-                message=placeholder_of(message) if row[-2] else message,
-                received_at=parse_time(row[-1]),
-                reactions=() if row[-2] else reactions[row[0]],
-            ),
-        )
-        for row, message in zip(rows, messages, strict=True)
+        (row, replace(one, message=placeholder_of(one.message)))
+        if hidden
+        else (row, replace(one, reactions=tuple(reactions.get(row, ()))))
+        for one, (row, hidden) in found
     ]
 
 

@@ -20,7 +20,6 @@ from tertulia.store.database import Database, insert_into, upsert_row
 from tertulia.store.encoding import PLACE, clean, dumps, format_time, parse_time, validate_id
 from tertulia.store.forget import retraction
 from tertulia.store.identities import (
-    IdentityCache,
     conversation_start_column,
     find_place,
     read_counts,
@@ -31,19 +30,19 @@ from tertulia.store.identities import (
 )
 from tertulia.store.message_rows import (
     FIND_MESSAGE,
-    MESSAGE_COLUMNS,
+    MESSAGES,
     ChangeKind,
-    decode_message,
-    decode_messages,
     insert_changes,
 )
-from tertulia.store.threads import Access, Repository, reading, writing
+from tertulia.store.rows import Rows
+from tertulia.store.threads import Repository, reading, writing
 
 CONTENT = (  # what an edit replaces
     "text media name title sent_at edited_at deleted reply_to reply_author reply parts album "
     "forwarded_from forward_author"
 ).split()
 _ALL = 2**63 - 1  # rows: no limit
+_WAITING = Rows(WaitingMessage, "messages m", "number", since="d.at", message=MESSAGES)
 _FIXED = "place number message_id role own received_at".split()
 INSERT_MESSAGE = insert_into("messages", *_FIXED, *CONTENT)
 # replaces the content of a message
@@ -56,10 +55,6 @@ _COUNT_DIRECT, _COUNT_OPEN = _COUNT.format("direct_until"), _COUNT.format("open_
 
 class SqlInbox(Repository):
     """Implements `engine.store_protocols.InboxStore`."""
-
-    def __init__(self, access: Access, identities: IdentityCache) -> None:
-        super().__init__(access)
-        self._identities = identities  # used in the reader thread
 
     @writing
     def receive(self, database: Database, message: Message, *, at: datetime) -> bool:
@@ -86,19 +81,18 @@ class SqlInbox(Repository):
 
     @reading
     def snapshot(self, database: Database, place: Place, *, most: int | None = None) -> PlaceSnapshot:
-        return snapshot(database, place, most, self._identities)
+        return snapshot(database, place, most)
 
     @reading
     def album(self, database: Database, place: Place, author_id: str, album: str) -> Sequence[tuple[Message, Decision]]:
         """Return the messages of one album, each with each of its decisions."""
-        select = f"""SELECT {MESSAGE_COLUMNS} FROM messages m JOIN names n ON n.id = m.name
-            JOIN authors a ON a.id = n.author
+        which = """JOIN names n ON n.id = m.name JOIN authors a ON a.id = n.author
             WHERE m.place = :place AND m.album = :album AND a.author_id = :author_id AND m.deleted = 0 AND m.hidden = 0
             ORDER BY m.number"""
-        rows = database.all(select, place=find_place(database, place), album=album, author_id=author_id)
-        decided = decisions.read(database, [row[0] for row in rows])
-        found = zip(rows, decode_messages(database, rows, self._identities), strict=True)
-        return [(message, decision) for row, message in found for decision in decided[row[0]]]
+        named = {"album": album, "author_id": author_id}
+        found = MESSAGES.beside(database, "m.id", which, place=find_place(database, place), **named)
+        decided = decisions.read(database, [row for _, (row,) in found])
+        return [(message, decision) for message, (row,) in found for decision in decided[row]]
 
     @writing
     def skip(
@@ -111,13 +105,12 @@ class SqlInbox(Repository):
         self, database: Database, place: Place, message_id: str | None = None, *, most: int
     ) -> Sequence[tuple[Message, tuple[Decision, ...]]]:
         """Return the newest messages that were received, or one, with decisions; hidden ones without their content."""
-        which = "m.id = " + FIND_MESSAGE if message_id is not None else "m.place = :place"
-        select = f"""SELECT {MESSAGE_COLUMNS}, m.hidden FROM messages m WHERE {which} AND m.own = 0
-            ORDER BY m.number DESC LIMIT :most"""
-        rows = database.all(select, place=find_place(database, place), message_id=message_id, most=most)[::-1]
-        decided = decisions.read(database, [row[0] for row in rows])
-        found = zip(rows, decode_messages(database, rows, self._identities), strict=True)
-        return [(placeholder_of(message) if row[-1] else message, decided[row[0]]) for row, message in found]
+        condition = "m.id = " + FIND_MESSAGE if message_id is not None else "m.place = :place"
+        which = f"WHERE {condition} AND m.own = 0 ORDER BY m.number DESC LIMIT :most"
+        values = {"place": find_place(database, place), "message_id": message_id, "most": most}
+        found = MESSAGES.beside(database, "m.id, m.hidden", which, **values)[::-1]
+        decided = decisions.read(database, [row for _, (row, _) in found])
+        return [(placeholder_of(message) if hidden else message, decided[row]) for message, (row, hidden) in found]
 
 
 def require_ids(message: Message) -> None:
@@ -348,17 +341,13 @@ def waiting_places(database: Database) -> list[Place]:
     return [PLACE.loads(body) for (body,) in database.all(select)]
 
 
-def snapshot(database: Database, place: Place, most: int | None, identities: IdentityCache) -> PlaceSnapshot:
+def snapshot(database: Database, place: Place, most: int | None) -> PlaceSnapshot:
     """Return the messages that wait in a place, the oldest ones if there are more than *most*."""
     known = read_counts(database, place, f"id, messages, changes, {conversation_start_column(place)}")
     row, count, changes, first = known or (None, 0, 0, 0)
-    select = f"""SELECT {MESSAGE_COLUMNS}, d.at FROM decisions d JOIN messages m ON m.id = d.message
+    which = """JOIN decisions d ON d.message = m.id
         WHERE d.place = :place AND d.reason = 'waiting' ORDER BY d.message LIMIT :most"""
-    rows = database.all(select, place=row, most=_ALL if most is None else most)
-    waiting = [
-        WaitingMessage(message=message, since=datetime.fromisoformat(found[-1]), number=found[1])
-        for found, message in zip(rows, decode_messages(database, rows, identities), strict=True)
-    ]
+    waiting = _WAITING.all(database, which, place=row, most=_ALL if most is None else most)
     waiting.sort(key=lambda one: one.number)  # differs from the order of rows where a place was joined to another
     return PlaceSnapshot(waiting=tuple(waiting), count=count, changes=changes, beginning=first)
 
@@ -396,9 +385,9 @@ def _is_invisible(database: Database, place: Place, message_id: str) -> bool:
 
 
 def _find(database: Database, place: Place, message_id: str) -> tuple[int, Message] | None:
-    select = f"SELECT {MESSAGE_COLUMNS} FROM messages m WHERE m.id = {FIND_MESSAGE}"
-    row = database.one(select, place=find_place(database, place), message_id=message_id)
-    return None if row is None else (row[0], decode_message(database, row, IdentityCache()))
+    which = f"WHERE m.id = {FIND_MESSAGE}"
+    found = MESSAGES.beside(database, "m.id", which, place=find_place(database, place), message_id=message_id)
+    return (found[0][1][0], found[0][0]) if found else None
 
 
 def insert_media(database: Database, row_id: int, medias: Iterable[Media]) -> None:

@@ -17,7 +17,7 @@ from tertulia.store import decisions, message_rows, messages, search_index
 from tertulia.store.database import Database, upsert_row
 from tertulia.store.encoding import STRINGS, dumps
 from tertulia.store.forget.retraction import hide_stating
-from tertulia.store.identities import IdentityCache, upsert_place
+from tertulia.store.identities import upsert_place
 from tertulia.store.message_rows import insert_changes
 
 
@@ -152,9 +152,8 @@ def _extend(database: Database, message: int, row: messages.MessageRow, at: tupl
 
 
 def _read(database: Database, row: int) -> Message:
-    select = f"SELECT {message_rows.MESSAGE_COLUMNS} FROM messages m WHERE m.id = :message"
-    (found,) = database.all(select, message=row)
-    return message_rows.decode_message(database, found, IdentityCache())
+    (found,) = message_rows.MESSAGES.all(database, "WHERE m.id = :message", message=row)
+    return found
 
 
 def _remove_shown(database: Database, row: int, sent: Message) -> None:
