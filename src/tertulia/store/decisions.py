@@ -16,7 +16,7 @@ from tertulia.events import MessageDecided
 from tertulia.messages import Place
 from tertulia.run.journal import Run
 from tertulia.store import events
-from tertulia.store.database import Database, Row
+from tertulia.store.database import Database
 from tertulia.store.encoding import PLACE, STRINGS, Columns, format_time
 from tertulia.store.identities import find_place
 
@@ -45,10 +45,8 @@ def skip(
 ) -> bool:
     """Store why messages that wait are not answered, by their ids; return False where the place has other *changes*."""
     row = find_place(database, place)
-    if changes is not None:
-        seen = database.one("SELECT changes FROM places WHERE id = :place", place=row)
-        if seen != (changes,):
-            return False
+    if changes is not None and database.value("SELECT changes FROM places WHERE id = :place", place=row) != changes:
+        return False
     events.add(database, *_decide(database, _SKIP, place, row, decisions, at), at=at)
     return True
 
@@ -74,7 +72,7 @@ def release(database: Database, run_id: str) -> int:
         WHERE run_id = :run_id AND message IN (
             SELECT id FROM messages WHERE place = :place AND message_id IN (:taken)
         ) RETURNING message"""
-    changed = database.all(update, run_id=run_id, place=place, taken=STRINGS.loads(taken))
+    changed = database.column(update, run_id=run_id, place=place, taken=STRINGS.loads(taken))
     _publish(database, "waiting", changed, None)
     return len(changed)
 
@@ -83,21 +81,21 @@ def end_waiting(database: Database, messages: Iterable[int], reason: Reason, at:
     """Store why messages do not wait any more, by their rows; those that do not wait stay as they are."""
     update = """UPDATE decisions SET reason = :reason, at = coalesce(:at, at)
         WHERE message IN (:messages) AND reason = 'waiting' RETURNING message"""
-    changed = database.all(update, reason=reason, at=format_time(at), messages=list(messages))
+    changed = database.column(update, reason=reason, at=format_time(at), messages=list(messages))
     _publish(database, reason, changed, at)
 
 
 def leave(database: Database, places: Sequence[int], at: datetime) -> None:
     """Store that the messages that wait in places are not answered: we have left them."""
     select = "SELECT message FROM decisions WHERE place IN (:places) AND reason = 'waiting'"
-    end_waiting(database, [message for (message,) in database.all(select, places=list(places))], "place left", at)
+    end_waiting(database, database.column(select, places=list(places)), "place left", at)
 
 
 def wait_again(database: Database, message: int, place: int, at: datetime) -> None:
     """Store that a message waits since it was edited."""
     upsert = """INSERT INTO decisions (message, place, reason, edited, at) VALUES (:message, :place, 'waiting', 1, :at)
         ON CONFLICT (message, agent) DO UPDATE SET reason = 'waiting', edited = 1, at = excluded.at RETURNING message"""
-    _publish(database, "waiting", database.all(upsert, message=message, place=place, at=format_time(at)), at)
+    _publish(database, "waiting", database.column(upsert, message=message, place=place, at=format_time(at)), at)
 
 
 def remove(database: Database, message: int) -> None:
@@ -141,7 +139,7 @@ def _decide(
     """Store decisions about messages by their ids, equal ones with one statement; return the events of those stored."""
     stored: set[str] = set()
     for decision in dict.fromkeys(decisions.values()):
-        changed = database.all(
+        changed = database.column(
             statement,
             place=row,
             message_ids=[message_id for message_id, one in decisions.items() if one == decision],
@@ -150,7 +148,7 @@ def _decide(
             run_id=decision.run_id,
             at=format_time(at),
         )
-        stored.update(message_id for (message_id,) in changed)
+        stored.update(changed)
     return [_event(place, message_id, decision) for message_id, decision in decisions.items() if message_id in stored]
 
 
@@ -165,9 +163,9 @@ def _event(place: Place, message_id: str, decision: Decision) -> MessageDecided:
     )
 
 
-def _publish(database: Database, reason: Reason, messages: Iterable[Row], at: datetime | None) -> None:
+def _publish(database: Database, reason: Reason, messages: Sequence[int], at: datetime | None) -> None:
     select = """SELECT t.body, m.message_id FROM messages m JOIN titles t ON t.id = m.title
         WHERE m.id IN (:messages) ORDER BY m.id"""
-    rows = database.all(select, messages=[message for (message,) in messages])
+    rows = database.all(select, messages=messages)
     made = [MessageDecided(place=PLACE.loads(place), message_id=name, reason=reason) for place, name in rows]
     events.add(database, *made, at=at)

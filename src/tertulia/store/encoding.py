@@ -100,17 +100,17 @@ class Columns(Generic[S]):
     expression, or as structs of their own columns, of which the first is NULL where there is none.
     """
 
-    def __init__(self, kind: type[S], fields: str, table: str = "", **others: "str | Columns[Any]") -> None:
+    def __init__(self, kind: type[S], fields: str, table: str = "", /, **others: "str | Columns[Any]") -> None:
         types = {one.name: one.type for one in msgspec.structs.fields(kind)}
         pairs = [(name, column or name) for name, _, column in (one.partition("=") for one in fields.split())]
         codecs: list[_Codec] = [(name, column, *_codec(types[name])) for name, column in pairs]
         read = [(name, sql) for name, sql in others.items() if isinstance(sql, str)]
         self._kind = kind
-        self._encode = _encoder(codecs)
         self._decoders = [(name, decode) for name, _, _, decode in codecs]
         self._decoders += [(name, _codec(types[name])[1]) for name, _ in read]
         self._nested = [(name, columns) for name, columns in others.items() if isinstance(columns, Columns)]
         self._read = [sql for _, sql in read] + [str(columns) for _, columns in self._nested]
+        self._encode = _encoder(codecs, self._nested)
         self.names = [column for _, column in pairs]
         self.count: int = len(self._decoders) + sum(columns.count for _, columns in self._nested)
         self._text = self.of(table)
@@ -142,13 +142,16 @@ class Columns(Generic[S]):
             raise StoreBroken(f"it holds something that cannot be read: {error}") from error
 
 
-def _encoder(codecs: Iterable[_Codec]) -> Callable[[Any], dict[str, Any]]:
+def _encoder(codecs: Iterable[_Codec], nested: "Iterable[tuple[str, Columns[Any]]]") -> Callable[[Any], dict[str, Any]]:
     """Return a function that encodes the fields of a struct, compiled as those of `dataclasses` are: it runs often."""
-    encoders = {f"encode_{name}": encode for name, _, encode, _ in codecs if encode}
-    fields = (
+    encoders: dict[str, Any] = {f"encode_{name}": encode for name, _, encode, _ in codecs if encode}
+    fields = [
         f"{column!r}: " + (f"None if v.{name} is None else encode_{name}(v.{name})" if encode else f"v.{name}")
         for name, column, encode, _ in codecs
-    )
+    ]
+    for name, columns in nested:
+        encoders |= {f"encode_{name}": columns.encode, f"no_{name}": dict.fromkeys(columns.names)}
+        fields.append(f"**(no_{name} if v.{name} is None else encode_{name}(v.{name}))")
     made: Callable[[Any], dict[str, Any]] = eval(f"lambda v: {{{', '.join(fields)}}}", encoders)  # noqa: S307
     return made
 

@@ -103,7 +103,7 @@ def facts_with_ids(database: Database, fact_ids: Iterable[str]) -> dict[str, Fac
 def rows_of_facts(database: Database, fact_ids: Collection[str]) -> list[int]:
     """Return the rows of facts by their ids."""
     select = "SELECT id FROM facts WHERE fact_id IN (:fact_ids) ORDER BY id"
-    return [row for (row,) in database.all(select, fact_ids=list(fact_ids))] if fact_ids else []
+    return database.column(select, fact_ids=list(fact_ids)) if fact_ids else []
 
 
 def add_fact_changes(database: Database, facts: Collection[int], *, at: datetime | None = None) -> None:

@@ -206,7 +206,7 @@ def _forget_all(database: Database, subject: Subject, at: datetime) -> int:
     author = find_subject(database, subject)
     if author is None:
         return 0
-    facts = [row for (row,) in database.all("SELECT id FROM facts WHERE about = :author", author=author)]
+    facts = database.column("SELECT id FROM facts WHERE about = :author", author=author)
     mark(database, facts, at)
     retraction.remove_summaries(database, [author])
     episodes.forget_direct_chats(database, author)
@@ -224,7 +224,7 @@ def learn_about(database: Database, facts: Sequence[Fact], rules: FactRules) -> 
     where = "f.about = :about AND (f.scope <> 'chat' OR f.place IN (:places))"
     known = {fact.id: fact for fact in select_facts(database, where, about=about, places=list(places))}
     given = [fact.id for fact in facts if fact.id not in known]
-    others = {one for (one,) in database.all("SELECT fact_id FROM facts WHERE fact_id IN (:given)", given=given)}
+    others = set(database.column("SELECT fact_id FROM facts WHERE fact_id IN (:given)", given=given))
     merged = rules.merge_facts(known.values(), [fact for fact in facts if fact.id not in others])
     changed = [fact for fact in merged if known.get(fact.id) != fact]
     upsert_facts(database, changed, rules)
@@ -313,7 +313,7 @@ def _authors(database: Database, place: Place) -> frozenset[int]:
     """Return the people who wrote in a place."""
     select = """SELECT DISTINCT n.author FROM messages m JOIN names n ON n.id = m.name
         WHERE m.place = :place AND m.role = 'user'"""
-    return frozenset(author for (author,) in database.all(select, place=find_place(database, place)))
+    return frozenset(database.column(select, place=find_place(database, place)))
 
 
 def _scope(fact: Fact, authors: Collection[int], person: int | None) -> Scope:
@@ -400,7 +400,7 @@ def _proposed(database: Database, run_id: str) -> list[Fact]:
 
 def same_facts(database: Database, fact_ids: Iterable[str]) -> list[int]:
     """Return the rows of facts, and of those about the same people that say the same."""
-    return [row for (row,) in database.all(_SAME, fact_ids=[clean(one) for one in fact_ids])]
+    return database.column(_SAME, fact_ids=[clean(one) for one in fact_ids])
 
 
 def summaries_of(database: Database, person: Subject) -> list[Summary]:

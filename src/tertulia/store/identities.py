@@ -2,14 +2,14 @@
 
 from collections.abc import Hashable
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
 from msgspec.structs import replace
 
 from tertulia.errors import StoreBroken
 from tertulia.messages import Author, Place
 from tertulia.store.database import Database, insert_row
-from tertulia.store.encoding import clean, dumps, format_time, validate_id
+from tertulia.store.encoding import PLACE, clean, dumps, format_time, validate_id
 
 IMPORTS = "tertulia-import"  # the platform of rows of `places` that hold messages while they are imported
 
@@ -58,16 +58,19 @@ def upsert_place(database: Database, place: Place) -> int:
     )
 
 
+def select_places(database: Database, select: str, **values: Any) -> list[Place]:
+    """Return the places whose titles a statement selects."""
+    return [PLACE.loads(body) for body in database.column(select, **values)]
+
+
 def audience_start(database: Database, place: Place) -> int:
     """Return the number of the first message since the place changed between direct chat and group."""
-    row = read_counts(database, place, _audience_start_column(place))
-    return row[0] if row else 0
+    return (read_counts(database, place, _audience_start_column(place)) or (0,))[0]
 
 
 def conversation_start(database: Database, place: Place) -> int:
     """Return the number of the first message since `clear`, or since the place became direct or a group."""
-    row = read_counts(database, place, conversation_start_column(place))
-    return row[0] if row else 0
+    return (read_counts(database, place, conversation_start_column(place)) or (0,))[0]
 
 
 def conversation_start_column(place: Place) -> str:
@@ -151,8 +154,7 @@ def _set_language(database: Database, platform: str, author: Author) -> None:
 
 def _cached_id(database: Database, what: Hashable, select: str, **values: Any) -> int | None:
     """Select the id of a row and cache it."""
-    row = database.one(select, **values)
-    if row is None:
-        return None
-    database.cache.put(what, row[0])
-    return cast("int", row[0])
+    row: int | None = database.value(select, **values)
+    if row is not None:
+        database.cache.put(what, row)
+    return row

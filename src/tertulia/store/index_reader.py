@@ -107,7 +107,7 @@ class SqlIndexReader(Repository):
             first=conversation_start(database, place),
             size=size,
             edition=edition,
-            blocked=frozenset(blocked for (blocked,) in database.all("SELECT author FROM blocked_authors")),
+            blocked=frozenset(database.column("SELECT author FROM blocked_authors")),
             embedded=dict(database.all(progress, place=row)),
             embedder=chosen_embedder(database),
         )
@@ -164,7 +164,7 @@ def _own_view(database: Database, place: Place, author: Author) -> PlaceView | N
     if not own:
         return None
     places = sorted({place for place, _ in own})
-    editions = database.all("SELECT edition FROM search_places WHERE place IN (:places)", places=places)
+    editions = database.column("SELECT edition FROM search_places WHERE place IN (:places)", places=places)
     progress = "SELECT embedder, place, embedded_to FROM search_progress WHERE place IN (:places)"
     stops: dict[str, dict[int, int]] = {}
     for embedder, there, stop in database.all(progress, places=places):
@@ -172,7 +172,7 @@ def _own_view(database: Database, place: Place, author: Author) -> PlaceView | N
     return PlaceView(
         row=who,
         size=len(own),
-        edition=sum(edition for (edition,) in editions),
+        edition=sum(editions),
         embedded={name: sum(number < to.get(there, 0) for there, number in own) for name, to in stops.items()},
         embedder=chosen_embedder(database),
         own=tuple((place, number) for place, number in own),

@@ -9,11 +9,11 @@ from tertulia.memory.values import Episode, Fact, Subject, Summary
 from tertulia.messages import Place
 from tertulia.store import facts
 from tertulia.store.database import Database
-from tertulia.store.encoding import AUTHOR, PLACE, clean, parse_time
+from tertulia.store.encoding import AUTHOR, clean, parse_time
 from tertulia.store.episodes import select_episodes
 from tertulia.store.fact_rows import facts_with_ids, find_subject
 from tertulia.store.forget.retraction import with_superseded
-from tertulia.store.identities import find_place
+from tertulia.store.identities import find_place, select_places
 from tertulia.store.message_rows import MESSAGES
 from tertulia.store.rows import Rows
 from tertulia.store.threads import Repository, reading
@@ -68,8 +68,7 @@ class InspectedMemory(Repository):
             row = find_subject(database, person)
             wanted = [] if row is None else [row]
         elif place is not None:
-            there = database.all(_AUTHORS_THERE, place=find_place(database, place), most=_RECENT)
-            wanted = [author for (author,) in there]
+            wanted = database.column(_AUTHORS_THERE, place=find_place(database, place), most=_RECENT)
         named: dict[str, Any] = {} if wanted is None else {"authors": wanted}
         written = database.all(_WRITERS.format("" if wanted is None else _BY_AUTHORS), **named, most=most)
         about = dict[int, int](database.all(_FACTS_ABOUT))
@@ -80,8 +79,7 @@ class InspectedMemory(Repository):
 
     @reading
     def places_of(self, database: Database, person: Subject) -> Sequence[Place]:
-        rows = database.all(_PLACES_OF, author=find_subject(database, person), most=_RECENT)
-        return [PLACE.loads(body) for (body,) in rows]
+        return select_places(database, _PLACES_OF, author=find_subject(database, person), most=_RECENT)
 
     @reading
     def names(self, database: Database, author_ids: Sequence[str]) -> Mapping[tuple[str, str], str]:

@@ -204,7 +204,7 @@ class SqlInspection(InspectedMemory, InspectedLists):
         row = find_place(database, place)
         columns = f"events, messages, {conversation_start_column(place)}"
         event, count, beginning = read_counts(database, place, columns) or (0, 0, 0)
-        newest = database.one("SELECT coalesce(max(id), 0) FROM place_events")
+        newest = database.value("SELECT coalesce(max(id), 0) FROM place_events")
         values: dict[str, Any] = {"place": row, "most": most}
         if named.everything:
             numbers = {**values, "first": count - most}
@@ -221,7 +221,7 @@ class SqlInspection(InspectedMemory, InspectedLists):
         has_facts = named.everything or named.facts
         facts = select_facts(database, "f.place = :place", "f.id DESC LIMIT :most", **values) if has_facts else None
         return StoredConversation(
-            cursor=str(newest[0] if newest else 0),
+            cursor=str(newest),
             event=event,
             count=count,
             beginning=beginning,
@@ -236,13 +236,12 @@ class SqlInspection(InspectedMemory, InspectedLists):
     def day(self, database: Database, day: date) -> DaySummary:
         since = day.isoformat()
         counts = dict[str, int](database.all(_RUNS_SINCE, since=since))
-        ((sent,),) = database.all(_SENT_SINCE, since=since)
         times = "SELECT seconds, began_at FROM runs WHERE status = 'done' ORDER BY id DESC LIMIT :most"
         return _STORED.decode(
             database.all(_COUNTS)[0],
             done=counts.get("done", 0),
             failed=counts.get("failed", 0),
-            sent=sent,
+            sent=database.value(_SENT_SINCE, since=since),
             seconds=tuple(seconds for seconds, began_at in database.all(times, most=_MEASURED) if began_at >= since),
             updates={
                 platform: UpdateCount(count=count, unread=unread, last_at=datetime.fromisoformat(at))
@@ -335,8 +334,7 @@ class SqlInspection(InspectedMemory, InspectedLists):
 
     @reading
     def days(self, database: Database, place: Place) -> Sequence[date]:
-        rows = database.all(_DAYS, place=find_place(database, place))
-        return [date.fromisoformat(day) for (day,) in rows]
+        return [date.fromisoformat(day) for day in database.column(_DAYS, place=find_place(database, place))]
 
     @reading
     def sent(
@@ -390,7 +388,7 @@ def _messages(database: Database, where: str, **values: Any) -> list[tuple[int, 
 def _progress(database: Database, which: str, **values: Any) -> list[RunProgress]:
     """Return how far runs of a place have come, the oldest first."""
     select = f"SELECT r.id FROM runs r WHERE r.place = :place {which} ORDER BY r.id DESC LIMIT :most"
-    orders = [order for (order,) in database.all(select, **values)][::-1]
+    orders = database.column(select, **values)[::-1]
     runs = select_runs(database, "WHERE r.id IN (:orders) ORDER BY r.id", orders=orders)
     ids = [run.id for run in runs]
     steps, tools = select_steps(database, ids), select_tools(database, ids)

@@ -238,7 +238,7 @@ class SqlMedia(Repository):
     async def check(self) -> list[str]:
         """Return a line for each file that is missing or damaged; it is fetched again when it is needed."""
         select = "SELECT sha256 FROM files ORDER BY sha256"
-        rows = [sha256 for (sha256,) in await self._reader.run(lambda database: database.all(select))]
+        rows = await self._reader.run(lambda database: database.column(select))
         damaged = await asyncio.to_thread(lambda: [row for row in rows if not self._is_whole(row)])
         still = await self.get(damaged)  # a running bot may have removed it meanwhile
         return [f"the file {sha256} in {self.folder.path} is missing or damaged" for sha256 in still]
@@ -292,12 +292,11 @@ class SqlMedia(Repository):
         if not sha256s or at is None or self._beside:
             return
         before, now = time_text(at - _USE), time_text(at)
-        stale = await self._reader.run(lambda database: database.all(_STALE, files=[*sha256s], before=before))
+        stale = await self._reader.run(lambda database: database.column(_STALE, files=[*sha256s], before=before))
         if stale:
             update = "UPDATE files SET used_at = :now WHERE sha256 IN (:files) AND used_at < :now"
-            files = [sha256 for (sha256,) in stale]
             with _optional():
-                await self._writer.run(lambda database: database.run(update, now=now, files=files))
+                await self._writer.run(lambda database: database.run(update, now=now, files=stale))
 
     async def _find_garbage(self, before: datetime) -> set[str]:
         """Return the files that no message, quote or turn has, read page by page, so that others can read meanwhile."""
@@ -325,8 +324,7 @@ def _optional() -> Iterator[None]:
 
 
 def _without_row(database: Database, sha256s: Sequence[str]) -> list[str]:
-    rows = database.all("SELECT sha256 FROM files WHERE sha256 IN (:sha256s)", sha256s=sha256s)
-    known = {sha256 for (sha256,) in rows}
+    known = set(database.column("SELECT sha256 FROM files WHERE sha256 IN (:sha256s)", sha256s=sha256s))
     return [sha256 for sha256 in sha256s if sha256 not in known]
 
 

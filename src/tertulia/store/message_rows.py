@@ -69,8 +69,8 @@ MAX_REACTIONS_SHOWN = 5  # changes of reactions to one message that prompts show
 
 def find_message(database: Database, place: int | None, message_id: str) -> int | None:
     """Return the row of the message with this id, or with a part of this id."""
-    found = database.one(f"SELECT {FIND_MESSAGE}", place=place, message_id=message_id)
-    return found[0] if found else None
+    row: int | None = database.value(f"SELECT {FIND_MESSAGE}", place=place, message_id=message_id)
+    return row
 
 
 def insert_changes(
@@ -123,16 +123,14 @@ def has_changed(database: Database, place: int, since: int, between: tuple[int, 
 
 def known_messages(database: Database, place: int) -> int:
     """Return the number of messages that the newest run with a prompt knew of a place."""
-    ((known,),) = database.all(f"SELECT {_KNOWN_MESSAGES.format(':place')}", place=place)
-    return int(known)
+    return int(database.value(f"SELECT {_KNOWN_MESSAGES.format(':place')}", place=place))
 
 
 def whole_id(database: Database, place: int | None, message_id: str) -> str:
     """Return the id of the message that has a part of this id; the id itself where there is none."""
     select = """SELECT m.message_id FROM message_parts p JOIN messages m ON m.id = p.message
         WHERE p.place = :place AND p.message_id = :message_id"""
-    found = database.one(select, place=place, message_id=message_id)
-    return found[0] if found else message_id
+    return database.value(select, place=place, message_id=message_id) or message_id
 
 
 def add_part(
@@ -172,8 +170,7 @@ def _place_of_message(database: Database, place: Place, message_id: str) -> int:
         return row
     select = f"""SELECT p.id FROM places p WHERE p.platform = :platform AND p.place_id = :place_id
         AND p.thread IS NOT NULL AND {_HAS_MESSAGE} ORDER BY p.id LIMIT 1"""
-    found = database.one(select, platform=clean(place.platform), place_id=place.id, message_id=message_id)
-    return found[0] if found else row
+    return database.value(select, platform=clean(place.platform), place_id=place.id, message_id=message_id) or row
 
 
 def add_reaction(database: Database, change: Reacted, at: datetime) -> None:
@@ -181,18 +178,18 @@ def add_reaction(database: Database, change: Reacted, at: datetime) -> None:
     name = upsert_name(database, change.place.author_namespace, change.author, at)
     place = _place_of_message(database, change.place, change.message_id)
     key = {"place": place, "message_id": change.message_id, "name": name}
-    found = database.one(f"SELECT emojis FROM reactions WHERE {_THEIRS} AND current = 1", **key)
-    if (STRINGS.loads(found[0]) if found else ()) == change.emojis:
+    before = database.value(f"SELECT emojis FROM reactions WHERE {_THEIRS} AND current = 1", **key)
+    if STRINGS.loads(before or "[]") == change.emojis:
         return
-    ((count,),) = database.all("SELECT messages FROM places WHERE id = :place", place=place)
+    count = database.value("SELECT messages FROM places WHERE id = :place", place=place)
     replaced = f"""DELETE FROM reactions WHERE {_THEIRS} AND (position IS NULL OR position = :count)
         RETURNING position"""
-    positions = [row[0] for row in database.all(replaced, **key, count=count)]
-    before = database.run(f"UPDATE reactions SET current = 0 WHERE {_THEIRS}", **key)
-    if change.emojis or before:
+    positions = database.column(replaced, **key, count=count)
+    other = database.run(f"UPDATE reactions SET current = 0 WHERE {_THEIRS}", **key)
+    if change.emojis or other:
         message = find_message(database, place, change.message_id)
         select = "SELECT count(*) FROM reactions WHERE message = :message AND position IS NOT NULL"
-        ((shown,),) = database.all(select, message=message)
+        shown = database.value(select, message=message)
         position = count if message is not None and shown < MAX_REACTIONS_SHOWN else None
         positions.append(position)
         shown_now = {"emojis": dumps(change.emojis), "at": format_time(change.at or at)}

@@ -17,12 +17,13 @@ from tertulia.messages import Message, Place, Quote, placeholder_of
 from tertulia.parts import Media
 from tertulia.store import decisions, events, message_rows, places, search_index
 from tertulia.store.database import Database, insert_into, upsert_row
-from tertulia.store.encoding import PLACE, clean, dumps, format_time, parse_time, validate_id
+from tertulia.store.encoding import clean, dumps, format_time, parse_time, validate_id
 from tertulia.store.forget import retraction
 from tertulia.store.identities import (
     conversation_start_column,
     find_place,
     read_counts,
+    select_places,
     upsert_author,
     upsert_name,
     upsert_place,
@@ -265,8 +266,7 @@ def edit(database: Database, message: Message, at: datetime, rules: FactRules) -
 def decide_again(database: Database, row_id: int, edited: Message, at: datetime) -> None:
     """Let an edited message wait, if it was not addressed to us and its edit may have changed that."""
     select = "SELECT coalesce(sent_at, received_at) FROM messages WHERE id = :message"
-    ((sent_at,),) = database.all(select, message=row_id)
-    when = parse_time(sent_at), edited.edited_at or at
+    when = parse_time(database.value(select, message=row_id)), edited.edited_at or at
     is_open = any(waits_after_edit(one, *when) for one in decisions.read(database, [row_id])[row_id])
     if is_open and not edited.deleted and not _is_invisible(database, edited.place, edited.id):
         decisions.wait_again(database, row_id, upsert_place(database, edited.place), at)
@@ -338,7 +338,7 @@ def waiting_places(database: Database) -> list[Place]:
     select = """SELECT t.body FROM (
             SELECT max(message) AS newest, min(message) AS first FROM decisions WHERE reason = 'waiting' GROUP BY place
         ) w JOIN messages m ON m.id = w.newest JOIN titles t ON t.id = m.title ORDER BY w.first"""
-    return [PLACE.loads(body) for (body,) in database.all(select)]
+    return select_places(database, select)
 
 
 def snapshot(database: Database, place: Place, most: int | None) -> PlaceSnapshot:
