@@ -70,7 +70,7 @@ async def test_messages_are_stored_as_they_were_sent_and_wake_nobody() -> None:
         counts = await import_all(store, items)
 
         assert counts == ImportCounts(added=3)
-        assert await store.log.read(PLACE, 0, 99) == [first, second, own]
+        assert await store.log.read(PLACE, 0, 99) == [first, second, replace(own, agent="")]
         assert (await store.inbox.snapshot(PLACE)).waiting == ()
         assert await store.inbox.places() == []
         assert await rows(store, "messages", "role", "own") == [("user", 0), ("user", 0), ("model", 1)]

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from msgspec import Struct
 
 from tertulia.context.log import Log
 from tertulia.context.values import LeftOut, RecalledThing
-from tertulia.decisions import Decision
+from tertulia.decisions import Address, Decision, Meant
 from tertulia.engine.limits import UsageStore
 from tertulia.engine.orders import OrderStore
 from tertulia.engine.places import Ownership, StopRequests
@@ -45,11 +46,14 @@ Purpose = Literal[
 
 
 class WaitingMessage(Struct, frozen=True, kw_only=True):
-    """A message that no run has taken yet."""
+    """A message that no run has taken yet, or not for this agent."""
 
     message: Message
     since: datetime  # when it was received
     number: int  # in its place
+    agent: str = ""  # that is meant; empty: it is not decided yet, or there is only one
+    address: Address | None = None  # how it speaks to that agent
+    acted: tuple[str, ...] = ()  # of an edited one: the agents that have acted on it, and do not answer again
 
 
 class DeliveryAttempt(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -70,6 +74,7 @@ class OutboxItem(Struct, frozen=True, kw_only=True):
     made_at: datetime
     run: str | None = None
     task: str | None = None
+    agent: str = ""  # that says it; its message has it then
     kind: DeliveryKind = "answer"
     purpose: Purpose | None = None  # of a line that is found again by it
     status: SendStatus = "waiting"
@@ -147,12 +152,18 @@ class InboxStore(Protocol):
         ...
 
     async def skip(
-        self, place: Place, why: Mapping[str, Decision], *, at: datetime, changes: int | None = None
+        self,
+        place: Place,
+        why: Mapping[str, Decision],
+        *,
+        at: datetime,
+        changes: int | None = None,
+        meant: Meant = MappingProxyType({}),
     ) -> bool:
-        """Store that messages which wait are not answered, and why, by their ids.
+        """Store that messages which wait are not answered by the agents of the decisions, and why, by their ids.
 
-        Return False, and store nothing, where the place has other *changes* than they were read with: one of them may
-        have been edited since.
+        Those that were undecided wait for the agents *meant* besides. Return False, and store nothing, where the place
+        has other *changes* than they were read with: one of them may have been edited since.
         """
         ...
 
@@ -241,9 +252,10 @@ class RunStore(JournalStore, Protocol):
     ) -> None:
         """Begin a run with its first prompt and what was *left_out* of it and *recalled* for it, in one transaction.
 
-        Its messages no longer wait. Tasks of older plans for the place are cancelled as *cancels* says. Raise
-        `PromptOutdated`, and begin nothing, where the place has more *changes* than the prompt was built with; if
-        *edits_matter* is false, only where something was deleted or forgotten since.
+        Its messages no longer wait for its agent; those that were undecided wait for the agents `Run.meant` besides.
+        Tasks of older plans for the place are cancelled as *cancels* says. Raise `PromptOutdated`, and begin nothing,
+        where the place has more *changes* than the prompt was built with; if *edits_matter* is false, only where
+        something was deleted or forgotten since.
         """
         ...
 

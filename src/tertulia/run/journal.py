@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 from msgspec import Struct, field
 
 from tertulia.context.values import LeftOut
-from tertulia.decisions import Decision
+from tertulia.decisions import Decision, Meant
 from tertulia.errors import InvalidValue
 from tertulia.messages import Message, Place
 from tertulia.models.base import Response
@@ -33,12 +33,14 @@ class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
     horizon: int  # messages in the place when it began: later ones are not in its prompt; 0 if it never did
     model: str = ""  # that its last step asked
     profile: str = ""
+    agent: str = ""  # that answers
     status: RunStatus = "open"
     ended_at: datetime | None = None
     why: str = ""  # the error, if it failed
     seconds: float = 0.0  # of work by all processes, to its end; before that, up to the last step
     resumed: int = 0  # how often it was resumed by another process
     decisions: Mapping[str, Decision] = field(default_factory=dict)  # about what it takes; stored with the messages
+    meant: Meant = field(default_factory=dict)  # of what it takes; these wait for them from when the run takes it
 
 
 class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -97,7 +97,8 @@ class Columns(Generic[S]):
     """Fields of a struct as columns: times in ISO form, truth values as 0 and 1, what has no type of SQL as JSON.
 
     The fields are named in a text; one whose column has another name is `run=run_id`. *Others* are only read: by an
-    expression, or as structs of their own columns, of which the first is NULL where there is none.
+    expression, or as structs of their own columns, of which the first is NULL where there is none; those of the same
+    table are written too.
     """
 
     def __init__(self, kind: type[S], fields: str, table: str = "", /, **others: "str | Columns[Any]") -> None:
@@ -110,9 +111,10 @@ class Columns(Generic[S]):
         self._decoders += [(name, _codec(types[name])[1]) for name, _ in read]
         self._nested = [(name, columns) for name, columns in others.items() if isinstance(columns, Columns)]
         self._read = [sql for _, sql in read] + [str(columns) for _, columns in self._nested]
-        self._encode = _encoder(codecs, self._nested)
+        self._encode = _encoder(codecs, [(name, columns) for name, columns in self._nested if columns.alias == table])
         self.names = [column for _, column in pairs]
         self.count: int = len(self._decoders) + sum(columns.count for _, columns in self._nested)
+        self.alias: str = table
         self._text = self.of(table)
 
     def __str__(self) -> str:

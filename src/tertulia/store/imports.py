@@ -157,6 +157,7 @@ def _insert(database: Database, item: ImportedMessage, row: MessageRow, target: 
         message_id=message.id,
         role="model" if item.own or message.author.persona is not None else "user",
         own=int(item.own),
+        agent="" if item.own else None,
         received_at=format_time(message.sent_at),
         **row.content(database, target.row, message.sent_at),
     )

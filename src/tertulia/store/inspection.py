@@ -57,7 +57,7 @@ _PLACES = f"""SELECT p.id, t.body, p.messages, p.events,
     WHERE p.platform <> '{IMPORTS}' AND (:any = 1 OR p.id = :place) ORDER BY p.id"""
 
 # The messages that wait in places, their doubtful replies, and when their oldest open runs began.
-_WAITING = "SELECT place, count(*) FROM decisions WHERE reason = 'waiting' GROUP BY place"
+_WAITING = "SELECT place, count(DISTINCT message) FROM decisions WHERE reason = 'waiting' GROUP BY place"
 _DOUBTFUL = "SELECT place, count(*) FROM outbox WHERE status = 'doubtful' GROUP BY place"
 _OPEN = "SELECT place, began_at FROM runs WHERE status = 'open' ORDER BY id DESC"
 
@@ -88,7 +88,7 @@ _TIMES = Columns(Call, "model begun_at ended_at status error why")
 
 # What waits now, and when the newest event was.
 _NOW = Columns(Figures, "waiting waiting_since open_runs tasks_due tasks_pending newest_event_at")
-_FIGURES = """SELECT (SELECT count(*) FROM decisions WHERE reason = 'waiting'),
+_FIGURES = """SELECT (SELECT count(DISTINCT message) FROM decisions WHERE reason = 'waiting'),
     (SELECT min(at) FROM decisions WHERE reason = 'waiting'), (SELECT count(*) FROM runs WHERE status = 'open'),
     (SELECT count(*) FROM tasks WHERE status = 'pending' AND free = 1 AND due_at <= :now),
     (SELECT count(*) FROM tasks WHERE status = 'pending' AND free = 1),
@@ -100,7 +100,8 @@ _LOGGED = Rows(LoggedMessage, "messages m", "number received_at", message=MESSAG
 # Prompts with their sizes: the last ones of runs, and those of some runs, the newest first; of the tries of a step the
 # last. Their layers, calls and tools.
 _SIZE = Columns(PromptSize, "tools=tool_tokens stable broken_by cause")
-_PROMPTS = f"SELECT p.id, {_SIZE.of('p')}, p.run_id, p.step, p.at, p.model FROM prompts p WHERE"
+_PROMPTS = f"""SELECT p.id, {_SIZE.of("p")}, p.run_id, r.agent, p.step, p.at, p.model
+    FROM prompts p JOIN runs r ON r.run_id = p.run_id WHERE"""
 _LAST_PROMPTS = f"{_PROMPTS} p.id IN (SELECT max(id) FROM prompts WHERE run_id IN (:runs) GROUP BY run_id)"
 _SENT = f"""{_PROMPTS} p.run_id IN ({{}}) AND NOT EXISTS (
         SELECT 1 FROM prompts l WHERE l.run_id = p.run_id AND l.step = p.step AND l.id > p.id
@@ -428,7 +429,7 @@ def _with_layers(database: Database, prompts: Sequence[Row]) -> Iterator[tuple[A
 
 def _sent(database: Database, rows: Sequence[Row]) -> list[SentSummary]:
     """Return prompts with their layers, calls and tools, each read with one statement for all."""
-    ids = list({row[-4] for row in rows})
+    ids = list({row[-5] for row in rows})
     targets = _targets(database, ids)
     calls = {
         (run, step): (status, _SUMS.decode(sums))
@@ -436,11 +437,12 @@ def _sent(database: Database, rows: Sequence[Row]) -> list[SentSummary]:
     }
     tools = select_tools(database, ids)
     found = []
-    for asked, run, step, at, model in _with_layers(database, rows):
+    for asked, run, agent, step, at, model in _with_layers(database, rows):
         status, spent = calls.get((run, step), (0, Spent()))
         found.append(
             SentSummary(
                 run_id=run,
+                agent=agent,
                 step=step,
                 at=datetime.fromisoformat(at),
                 model=model,

@@ -172,7 +172,7 @@ def _misplaced_tasks(database: Database, rules: PlanRules) -> Iterator[str]:
     """Tasks whose columns do not match their values."""
     columns: dict[str, tuple[Any, ...]] = {}
     plans: dict[str, list[Task]] = {}
-    for body, *found in database.all("SELECT body, run_id, status, due_at, free FROM tasks ORDER BY id"):
+    for body, *found in database.all("SELECT body, run_id, status, due_at, free, agent FROM tasks ORDER BY id"):
         with suppress(StoreBroken):  # reported already
             task = TASK.loads(body)
             own = found[0] if found[0] and found[0].startswith(PLAN_PREFIX) else f"{PLAN_PREFIX}{task.id}"
@@ -180,7 +180,7 @@ def _misplaced_tasks(database: Database, rules: PlanRules) -> Iterator[str]:
             columns[task.id] = tuple(found)
     unbound = {task.id for plan in plans.values() for task in rules.without_open_dependencies(plan)}
     for name, task in ((name, task) for name, plan in plans.items() for task in plan):
-        expected = (name, task.status, task.due_at.isoformat(), int(task.id in unbound))
+        expected = (name, task.status, task.due_at.isoformat(), int(task.id in unbound), clean(task.agent))
         if columns[task.id] != expected:
             yield f"task {task.id} is kept as if it were another: {columns[task.id]} instead of {expected}"
 

@@ -40,7 +40,7 @@ _AUTHOR = "(SELECT body FROM names WHERE id = {}.name)"
 MESSAGES = Rows(
     Message,
     "messages m",
-    "id=message_id sent_at edited_at deleted reply_to=reply parts album forwarded_from doubtful",
+    "id=message_id sent_at edited_at deleted reply_to=reply parts album forwarded_from doubtful agent",
     place="(SELECT body FROM titles WHERE id = m.title)",
     author=_AUTHOR.format("m"),
 )

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from msgspec.structs import replace
 
 from tertulia.characters import is_blank
-from tertulia.decisions import Decision, Reason, waits_after_edit
+from tertulia.decisions import Decision, Meant, Reason, waits_after_edit
 from tertulia.engine.store_protocols import PlaceSnapshot, WaitingMessage
 from tertulia.errors import InvalidValue
 from tertulia.events import MessageReceived
@@ -43,8 +44,10 @@ CONTENT = (  # what an edit replaces
     "forwarded_from forward_author"
 ).split()
 _ALL = 2**63 - 1  # rows: no limit
-_WAITING = Rows(WaitingMessage, "messages m", "number", since="d.at", message=MESSAGES)
-_FIXED = "place number message_id role own received_at".split()
+_WAITING = Rows(
+    WaitingMessage, "messages m", "number", agent="d.agent", address="d.address", since="d.at", message=MESSAGES
+)
+_FIXED = "place number message_id role own agent received_at".split()
 INSERT_MESSAGE = insert_into("messages", *_FIXED, *CONTENT)
 # replaces the content of a message
 _REWRITE = f"UPDATE messages SET {', '.join(f'{column} = :{column}' for column in CONTENT)} WHERE id = :message"
@@ -97,17 +100,25 @@ class SqlInbox(Repository):
 
     @writing
     def skip(
-        self, database: Database, place: Place, why: Mapping[str, Decision], *, at: datetime, changes: int | None = None
+        self,
+        database: Database,
+        place: Place,
+        why: Mapping[str, Decision],
+        *,
+        at: datetime,
+        changes: int | None = None,
+        meant: Meant = MappingProxyType({}),
     ) -> bool:
-        return decisions.skip(database, place, why, at, changes)
+        return decisions.skip(database, place, why, meant, at, changes)
 
     @reading
     def decided(
         self, database: Database, place: Place, message_id: str | None = None, *, most: int
     ) -> Sequence[tuple[Message, tuple[Decision, ...]]]:
-        """Return the newest messages that were received, or one, with decisions; hidden ones without their content."""
+        """Return the newest messages that are decided about, or one; hidden ones without their content."""
         condition = "m.id = " + FIND_MESSAGE if message_id is not None else "m.place = :place"
-        which = f"WHERE {condition} AND m.own = 0 ORDER BY m.number DESC LIMIT :most"
+        which = f"""WHERE {condition} AND (m.own = 0 OR EXISTS (SELECT 1 FROM decisions d WHERE d.message = m.id))
+            ORDER BY m.number DESC LIMIT :most"""
         values = {"place": find_place(database, place), "message_id": message_id, "most": most}
         found = MESSAGES.beside(database, "m.id, m.hidden", which, **values)[::-1]
         decided = decisions.read(database, [row for _, (row, _) in found])
@@ -132,6 +143,7 @@ class MessageRow:
             raise InvalidValue(f"message {message.id!r} has a time without a zone; give aware ones")
         validate_id(message.place.id, "place")
         validate_id(message.author.id, "author")
+        validate_id(message.agent or "", "agent")
         if message.album:
             validate_id(message.album, "album")
         if message.reply_to:
@@ -211,6 +223,7 @@ def add(database: Database, row: MessageRow, at: datetime | None, reason: Reason
         message_id=message.id,
         role="model" if is_own or message.author.persona is not None else "user",
         own=int(is_own),
+        agent=message.agent,
         received_at=format_time(at),
         **row.content(database, place, at),
     )
@@ -248,6 +261,7 @@ def edit(database: Database, message: Message, at: datetime, rules: FactRules) -
         album=message.album or before.album,
         forwarded_from=message.forwarded_from or before.forwarded_from,
         deleted=message.deleted or before.deleted,
+        agent=before.agent,
     )
     if _is_newer(now, before, at):
         kind: ChangeKind = "deleted" if now.deleted or not message.parts else "edited"  # also of a part
@@ -267,7 +281,7 @@ def decide_again(database: Database, row_id: int, edited: Message, at: datetime)
     """Let an edited message wait, if it was not addressed to us and its edit may have changed that."""
     select = "SELECT coalesce(sent_at, received_at) FROM messages WHERE id = :message"
     when = parse_time(database.value(select, message=row_id)), edited.edited_at or at
-    is_open = any(waits_after_edit(one, *when) for one in decisions.read(database, [row_id])[row_id])
+    is_open = waits_after_edit(decisions.read(database, [row_id])[row_id], *when)
     if is_open and not edited.deleted and not _is_invisible(database, edited.place, edited.id):
         decisions.wait_again(database, row_id, upsert_place(database, edited.place), at)
 
@@ -328,7 +342,8 @@ def _claim_as_own(database: Database, row: MessageRow, turns: str | None) -> int
         raise InvalidValue(f"{message.id!r} is the id of a message of somebody else")
     if before != message or turns:
         rewrite(database, row_id, before, row, message.sent_at, "said")
-    database.run("UPDATE messages SET own = 1, role = 'model' WHERE id = :message", message=row_id)
+    update = "UPDATE messages SET own = 1, role = 'model', agent = :agent WHERE id = :message"
+    database.run(update, agent=message.agent, message=row_id)
     decisions.remove(database, row_id)
     return row_id
 
@@ -347,8 +362,16 @@ def snapshot(database: Database, place: Place, most: int | None) -> PlaceSnapsho
     row, count, changes, first = known or (None, 0, 0, 0)
     which = """JOIN decisions d ON d.message = m.id
         WHERE d.place = :place AND d.reason = 'waiting' ORDER BY d.message LIMIT :most"""
-    waiting = _WAITING.all(database, which, place=row, most=_ALL if most is None else most)
-    waiting.sort(key=lambda one: one.number)  # differs from the order of rows where a place was joined to another
+    most = _ALL if most is None else most
+    found = _WAITING.beside(database, "m.id, d.edited, d.position", which, place=row, most=most)
+    found.sort(key=lambda one: (one[0].number, one[1][2]))  # differs where a place was joined to another
+    acted = decisions.read(database, edited) if (edited := [row for _, (row, again, _) in found if again]) else {}
+    waiting = [
+        replace(one, acted=tuple(other.agent for other in acted.get(row, ()) if other.reason != "waiting"))
+        if again
+        else one
+        for one, (row, again, _) in found
+    ]
     return PlaceSnapshot(waiting=tuple(waiting), count=count, changes=changes, beginning=first)
 
 

@@ -16,7 +16,7 @@ from tertulia.store.threads import Repository, reading, writing
 
 _STATE = "status attempts unknown_attempts sent_at why author edits plain"
 _CHANGED = Columns(OutboxItem, f"{_STATE} id=outgoing_id message_id")
-_NEW = "run=run_id task=task_id kind made_at turns reply reply_id part separator purpose"
+_NEW = "run=run_id task=task_id agent kind made_at turns reply reply_id part separator purpose"
 REPLY_COLUMNS = Columns(OutboxItem, f"{_STATE} id=outgoing_id message_id {_NEW}")
 _ATTEMPT = Columns(DeliveryAttempt, "number begun_at ended_at outcome why")
 # replies; a condition follows

@@ -45,6 +45,7 @@ def store_reply(database: Database, outgoing: OutboxItem, known_as: str | None) 
         sent_at=outgoing.sent_at,
         parts=(*([Text(text=reply.text)] if reply.text else []), *reply.media),
         reply_to=None if reply.reply_to is None else messages.quote_of(database, reply.place, reply.reply_to),
+        agent=outgoing.agent,
     )
     if known_as is not None:
         _rename(database, row, known_as, message)

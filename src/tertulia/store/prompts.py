@@ -77,7 +77,7 @@ _STORE_WHOLE = "UPDATE layers SET base = NULL, prefix_length = 0, depth = 0, suf
 _LayerSize = tuple[int, int]  # its tokens, and what of these its instruction has
 
 
-_Key = tuple[str, int, str]  # place, position and name of a layer
+_Key = tuple[str, int, str]  # place and agent, position and name of a layer
 
 
 class PreparedLayer(NamedTuple):
@@ -150,9 +150,9 @@ class SqlPrompts(Repository):
         left_out: Sequence[LeftOut] = (),
     ) -> PreparedPrompt:
         """Encode a prompt and compare its layers with the cached ones."""
-        place = place_key(run.place)
-        keys = [(place, position, layer.name) for position, layer in enumerate(prompt.layers)]
-        size = self._ledger.measure(place, prompt, run.model)
+        series = place_key(run.place) + run.agent  # of prompts, each of which begins like the one before
+        keys = [(series, position, layer.name) for position, layer in enumerate(prompt.layers)]
+        size = self._ledger.measure(series, prompt, run.model)
         why = tried or FallbackStep(step=step, fallback="", why="")
         columns = {
             **_SIZE.encode(size),

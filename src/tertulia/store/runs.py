@@ -34,7 +34,7 @@ from tertulia.turns import Prompt, Record
 
 _CHANGING = "taken=message_ids status ended_at why seconds resumed=resumes"
 _STATE = Columns(Run, _CHANGING)
-_RUN = Columns(Run, f"{_CHANGING} id=run_id target began_at horizon model profile")
+_RUN = Columns(Run, f"{_CHANGING} id=run_id agent target began_at horizon model profile")
 _RECORD = Columns(Record, "turn at valid raw run=record_run_id")
 _TOOL = Columns(ToolRun, "step number call began_at result ended_at")
 _FALLBACK = Columns(FallbackStep, "step fallback why model")
@@ -62,7 +62,7 @@ _RECALL = {
 _STATUS = """SELECT status, message_ids,
     CASE WHEN EXISTS (SELECT 1 FROM prompts WHERE prompts.run_id = runs.run_id) THEN 1 ELSE 0 END, place,
     (SELECT n.author FROM messages m JOIN names n ON n.id = m.name
-        WHERE m.place = runs.place AND m.message_id = runs.target)
+        WHERE m.place = runs.place AND m.message_id = runs.target), agent
     FROM runs WHERE run_id = :run_id"""
 
 
@@ -74,6 +74,11 @@ class StoredRun(NamedTuple):
     has_prompts: int  # 0 once they are removed, because they showed a forgotten fact
     place: int
     author: int | None  # who is answered
+    agent: str
+
+    def add_call(self, database: Database, call: Call) -> None:
+        """Store a call of the run."""
+        usage.add(database, self.place, self.author, replace(call, agent=self.agent))
 
 
 class SqlRuns(Repository):
@@ -175,7 +180,7 @@ class SqlRuns(Repository):
             stored = _require_prompts(run, _find(database, run.id))
             send_row(database, "records", **row)
             if call:
-                usage.add(database, stored.place, stored.author, call)
+                stored.add_call(database, call)
 
         await self._writer.run(write)
 
@@ -183,9 +188,9 @@ class SqlRuns(Repository):
         def write(database: Database) -> None:
             stored = _find(database, run.id)
             if stored is None:
-                usage.add(database, find_place(database, run.place), None, replace(call, run=None))
+                usage.add(database, find_place(database, run.place), None, replace(call, run=None, agent=run.agent))
             else:
-                usage.add(database, stored.place, stored.author, call)
+                stored.add_call(database, call)
 
         await self._writer.run(write)
 

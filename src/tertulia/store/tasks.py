@@ -37,10 +37,11 @@ class StoredTask(NamedTuple):
 
 Change = Callable[[list[Task]], Iterable[Task]]  # all tasks of one run, or one without a run and what depends on it
 
-_COLUMNS = "task_id, place, run_id, kind, status, free, due_at, body"
+_COLUMNS = "task_id, agent, place, run_id, kind, status, free, due_at, body"
 
-# Stores the tasks of a plan; the place and the kind of a stored one stay.
-_UPSERT = f"""INSERT INTO tasks ({_COLUMNS}) VALUES (:task_id, :place, :run_id, :kind, :status, :free, :due_at, :body)
+# Stores the tasks of a plan; the agent, the place and the kind of a stored one stay.
+_UPSERT = f"""INSERT INTO tasks ({_COLUMNS})
+    VALUES (:task_id, :agent, :place, :run_id, :kind, :status, :free, :due_at, :body)
     ON CONFLICT (task_id) DO UPDATE SET run_id = excluded.run_id, status = excluded.status, free = excluded.free,
     due_at = excluded.due_at, body = excluded.body"""
 
@@ -194,6 +195,7 @@ def _events(before: StoredTask | None, task: Task) -> Iterator[TaskPlanned | Tas
 def _row(database: Database, name: str, task: Task, *, is_free: bool) -> dict[str, Any]:
     return {
         "task_id": validate_id(task.id, "task"),
+        "agent": clean(task.agent),
         "place": upsert_place(database, task.place),
         "run_id": name,
         "kind": clean(task.kind),

@@ -1,4 +1,4 @@
-"""Calls of services; their sums by day, place, author and model, which outlive them; notices of reached caps."""
+"""Calls of services; their sums by day, place, author, agent and model, which outlive them; notices of reached caps."""
 
 from collections.abc import Sequence
 from datetime import date, datetime
@@ -27,7 +27,8 @@ _PRICE = Columns(Price, "input=input_price cached=cached_price output=output_pri
 _REQUEST = Columns(SentRequest, "sha256 size wire streamed cached=cache vendor receipts", "u")
 _CALL = Columns(
     Call,
-    "purpose run=run_id step attempt model answered_by begun_at first_at ended_at waited status error why money media",
+    "purpose run=run_id agent step attempt model answered_by begun_at first_at ended_at waited status error why money "
+    "media",
     "u",
     usage=_USED,
     price=_PRICE,
@@ -45,23 +46,23 @@ _CALLS = Rows(StoredCall, "calls u", "", call=_CALL, place=_PLACE, person=_PERSO
 _DAYS = Rows(
     UsageRow,
     "usage u",
-    "day model calls input cached written output thought money",
+    "day agent model calls input cached written output thought money",
     place=_PLACE,
     person=_PERSON,
 )
 _SUMS = ("calls", *_USED.names, "money")
-_OF_DAY = f"day, place, author, model, {', '.join(_SUMS)}"
+_OF_DAY = f"day, place, author, agent, model, {', '.join(_SUMS)}"
 _TITLE = "(SELECT t.body FROM titles t WHERE t.place = p.id ORDER BY t.id DESC LIMIT 1)"
 _NAMED = "LEFT JOIN places p ON p.id = u.place LEFT JOIN authors a ON a.id = u.author"
 
-# Adds to the row of a day, place, author and model. Two rows may be for nobody any more; the older one counts on.
+# Adds to a row of sums. Two rows may be for nobody any more; the older one counts on.
 _ADD = f"""UPDATE usage SET {", ".join(f"{name} = {name} + :{name}" for name in _SUMS)}
     WHERE id = (SELECT min(id) FROM usage WHERE day = :day AND place IS NOT DISTINCT FROM :place
-        AND author IS NOT DISTINCT FROM :author AND model = :model)"""
+        AND author IS NOT DISTINCT FROM :author AND agent = :agent AND model = :model)"""
 
 # The usage of a place becomes that of another one.
 _MOVE = f"""INSERT INTO usage ({_OF_DAY}) SELECT {_OF_DAY.replace("place", ":new", 1)} FROM usage WHERE place = :old
-    ON CONFLICT (day, place, author, model) DO UPDATE SET
+    ON CONFLICT (day, place, author, agent, model) DO UPDATE SET
     {", ".join(f"{name} = usage.{name} + excluded.{name}" for name in _SUMS)}"""
 
 # What was spent on a day.
@@ -134,7 +135,7 @@ def add(database: Database, place: int | None, author: int | None, call: Call) -
     call = replace(call, request=request, begun_at=utc(call.begun_at), ended_at=utc(call.ended_at))
     row = {**_CALL.encode(call), "place": place, "author": author}
     send_row(database, "calls", **row)
-    added = {name: row[name] for name in ("place", "author", "model", "money", *_USED.names)}
+    added = {name: row[name] for name in ("place", "author", "agent", "model", "money", *_USED.names)}
     added |= {"calls": 1, "day": call.ended_at.date().isoformat()}
     if not database.run(_ADD, **added):
         send_row(database, "usage", **added)

@@ -56,7 +56,8 @@ CONVERSATIONS = (
         role TEXT NOT NULL CHECK (role IN ('user', 'model')),
         text TEXT NOT NULL,
         media TEXT,
-        own INTEGER NOT NULL DEFAULT 0,  -- whether the agent wrote it
+        own INTEGER NOT NULL DEFAULT 0,  -- whether an agent of this engine wrote it
+        agent TEXT,  -- which one; empty: the default agent; NULL: none of them
         name INTEGER NOT NULL REFERENCES names (id),
         title INTEGER NOT NULL REFERENCES titles (id),
         sent_at TEXT,
@@ -85,13 +86,14 @@ CONVERSATIONS = (
     "CREATE INDEX messages_by_forward_author ON messages (forward_author) WHERE forward_author IS NOT NULL",
     f"""CREATE TABLE decisions (  -- why a message that was received is or is not answered
         message INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
-        agent TEXT NOT NULL DEFAULT '',  -- that is meant; empty: nobody, or the only one
+        agent TEXT NOT NULL DEFAULT '',  -- that is meant; empty: nobody, the only one, or it is not decided yet
         place INTEGER NOT NULL,  -- that of the message; a reference would be looked for with every removed place
         reason TEXT NOT NULL,
         address TEXT,  -- how the message speaks to the agent
         edited INTEGER NOT NULL DEFAULT 0,  -- whether it was decided once more after an edit
         run_id TEXT,  -- the run that took the message
         at TEXT,  -- when it was decided; of one that waits, since when
+        position INTEGER NOT NULL DEFAULT 0,  -- in which the agents that are meant answer
         PRIMARY KEY (message, agent)
     ) {BY_KEY}""",
     "CREATE INDEX decisions_waiting ON decisions (place, message) WHERE reason = 'waiting'",
@@ -264,6 +266,7 @@ RUNS = (
     f"""CREATE TABLE runs (
         id {SEQUENCE},
         run_id TEXT NOT NULL UNIQUE,
+        agent TEXT NOT NULL DEFAULT '',  -- that answers
         place INTEGER NOT NULL REFERENCES places (id),
         title INTEGER NOT NULL REFERENCES titles (id),
         target TEXT NOT NULL,
@@ -352,6 +355,7 @@ RUNS = (
         place INTEGER NOT NULL REFERENCES places (id),
         run_id TEXT,
         task_id TEXT,
+        agent TEXT NOT NULL DEFAULT '',  -- that says it
         status TEXT NOT NULL CHECK (status IN ('waiting', 'sending', 'sent', 'doubtful', 'dropped')),
         attempts INTEGER NOT NULL,
         text TEXT NOT NULL,
@@ -391,6 +395,7 @@ RUNS = (
     f"""CREATE TABLE tasks (
         id {SEQUENCE},
         task_id TEXT NOT NULL UNIQUE,
+        agent TEXT NOT NULL DEFAULT '',  -- whose it is
         place INTEGER REFERENCES places (id),
         kind TEXT NOT NULL,
         status TEXT NOT NULL,
@@ -410,6 +415,7 @@ RUNS = (
         run_id TEXT REFERENCES runs (run_id) ON DELETE CASCADE,  -- none: it belongs to no run
         step INTEGER,
         attempt INTEGER NOT NULL,  -- at this step, from 1
+        agent TEXT NOT NULL DEFAULT '',  -- for which it was made
         place INTEGER REFERENCES places (id) ON DELETE CASCADE,
         author INTEGER REFERENCES authors (id) ON DELETE CASCADE,  -- who was answered
         model TEXT NOT NULL,  -- that was asked
@@ -448,6 +454,7 @@ RUNS = (
         day TEXT NOT NULL,  -- in UTC
         place INTEGER REFERENCES places (id),  -- none: forgotten since
         author INTEGER REFERENCES authors (id),  -- who was answered; none: forgotten since
+        agent TEXT NOT NULL DEFAULT '',
         model TEXT NOT NULL,
         calls INTEGER NOT NULL,
         input INTEGER NOT NULL,  -- tokens, the cached among them
@@ -456,7 +463,7 @@ RUNS = (
         output INTEGER NOT NULL,
         thought INTEGER NOT NULL,
         money REAL NOT NULL,  -- dollars, where the price was known
-        UNIQUE (day, place, author, model)
+        UNIQUE (day, place, author, agent, model)
     )""",
 )
 
