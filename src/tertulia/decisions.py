@@ -31,6 +31,7 @@ Address = Literal[
     "mention",  # of our account: `@name`
     "name",
     "rule",  # `Behavior.answer_if`
+    "platform",  # says that the agent is meant: `Received.addressed`
 ]
 
 

@@ -90,6 +90,7 @@ class OutboxItem(Struct, frozen=True, kw_only=True):
     separator: str = ""  # the text between the previous part and this one
     edits: str | None = None  # the platform's id of the draft that it replaces
     plain: bool = False  # whether it was refused in its own form, and goes in plain text from then on
+    waits: bool = False  # whether its message waits for the other agents of the place once it is sent
     streamed: bool = False  # see `Delivery`; not stored
     attempt: DeliveryAttempt | None = None  # that begins or ends with this status; stored beside the reply
 

@@ -29,6 +29,7 @@ ADDRESSES: Mapping[Address, str] = {
     "mention": "by a mention",
     "name": "by name",
     "rule": "by Behavior.answer_if",
+    "platform": "as the platform says",
 }
 MUST_ACT: Mapping[MustAct, str] = {
     "nobody": "nobody must act if it passes: the next message is answered again",

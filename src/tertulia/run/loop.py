@@ -68,7 +68,6 @@ from tertulia.run.model_calls import (
     LONGEST_WHY,
     AttachesMedia,
     AttemptFailed,
-    Ended,
     ModelCalls,
     received_turn,
     unrecorded,
@@ -179,7 +178,7 @@ class RunLoop:
         self._response: Response | None = None  # to the last prompt
         self._call: Call | None = None  # of which it is the response
         # A journal in memory has no calls; then nothing of a request is hashed.
-        self._ended: Ended = unrecorded if isinstance(store, InMemoryJournal) else self._end_call
+        self._records_calls = not isinstance(store, InMemoryJournal)
 
     async def run_to_end(self) -> RunAnswered:
         """Run to the end and return the answer, without the other events."""
@@ -314,7 +313,8 @@ class RunLoop:
         model, prompt = self._model, self.journal.last_prompt
         self._sent = sent = await self._attachments.attach(prompt, model) if self._attachments else prompt
         retries = 0 if self._next_model else None  # only the last model is waited for
-        async with aclosing(self._calls.request(model, sent, retries=retries, ended=self._ended)) as pieces:
+        ended = self._end_call if self._records_calls else unrecorded
+        async with aclosing(self._calls.request(model, sent, retries=retries, ended=ended)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Response) and self._attachments:
                     self._attachments.accept(prompt, sent, model)

@@ -33,6 +33,8 @@ _OF_ONE = "agent = ''"
 _HAS_ROW = "EXISTS (SELECT 1 FROM decisions o WHERE o.message = decisions.message AND o.agent = :agent)"
 _UNDECIDED = "agent = '' AND address IS NULL AND run_id IS NULL"
 _OF_AGENT = f"(agent = :agent OR ({_UNDECIDED} AND NOT {_HAS_ROW}))"
+# whether a run has taken a message; a condition
+_IS_TAKEN = "EXISTS (SELECT 1 FROM decisions o WHERE o.message = :message AND o.run_id IS NOT NULL)"
 # stores one decision about messages that no run has; conditions on the agent and on the former reason follow
 _DECIDE = f"""UPDATE decisions SET {{}} reason = :reason, address = :address, run_id = :run_id, at = :at
     WHERE {_OF_MESSAGES} AND run_id IS NULL AND {{}} AND {{}}
@@ -52,6 +54,13 @@ def add(database: Database, message: int, place: int, reason: Reason, at: dateti
     """Store the decision about a new message: mostly that it waits."""
     insert = "INSERT INTO decisions (message, place, reason, at) VALUES (:message, :place, :reason, :at)"
     database.send(insert, message=message, place=place, reason=reason, at=format_time(at))
+
+
+def add_undecided(database: Database, message: int, at: datetime) -> None:
+    """Let a message of an agent wait for the others, unless it has decisions: the platform showed it to us before."""
+    insert = """INSERT INTO decisions (message, place, reason, at) SELECT id, place, 'waiting', :at FROM messages
+        WHERE id = :message AND NOT EXISTS (SELECT 1 FROM decisions WHERE message = :message)"""
+    database.send(insert, message=message, at=format_time(at))
 
 
 def skip(
@@ -128,8 +137,15 @@ def wait_again(database: Database, message: int, place: int, at: datetime) -> No
 
 
 def remove(database: Database, message: int) -> None:
-    """Remove the decisions about a message, which turns out to be the agent's own."""
-    database.run("DELETE FROM decisions WHERE message = :message", message=message)
+    """Remove the decisions about a message, which turns out to be our own, unless a run has taken it."""
+    database.run(f"DELETE FROM decisions WHERE message = :message AND NOT {_IS_TAKEN}", message=message)
+
+
+def move(database: Database, message: int, to: int | None) -> None:
+    """Make the decisions about a message that a run has taken those about the row *to*, which is the same message."""
+    if to is not None:
+        update = f"UPDATE decisions SET message = :row WHERE message = :message AND {_IS_TAKEN}"
+        database.run(update, row=to, message=message)
 
 
 def read(database: Database, messages: Sequence[int]) -> dict[int, tuple[Decision, ...]]:

@@ -14,7 +14,7 @@ from tertulia.store.encoding import Columns, clean, dumps, validate_id
 from tertulia.store.identities import upsert_place
 from tertulia.store.threads import Repository, reading, writing
 
-_STATE = "status attempts unknown_attempts sent_at why author edits plain"
+_STATE = "status attempts unknown_attempts sent_at why author edits plain waits"
 _CHANGED = Columns(OutboxItem, f"{_STATE} id=outgoing_id message_id")
 _NEW = "run=run_id task=task_id agent kind made_at turns reply reply_id part separator purpose"
 REPLY_COLUMNS = Columns(OutboxItem, f"{_STATE} id=outgoing_id message_id {_NEW}")

@@ -56,6 +56,8 @@ def store_reply(database: Database, outgoing: OutboxItem, known_as: str | None) 
         message_row = _add_part(database, outgoing, messages.MessageRow(message), outgoing.reply_id)
     if outgoing.status == "doubtful" or outgoing.reply_id is not None or known_as is not None:
         _mark(database, message_row, outgoing)
+    if outgoing.waits and outgoing.status == "sent":
+        _await_others(database, message_row, outgoing)
     if outgoing.run is not None and _answers_hidden(database, row, outgoing.run):
         said = database.column("SELECT text FROM messages WHERE id = :message", message=message_row)
         hide_stating(database, {message_row: said}, outgoing.sent_at)
@@ -63,6 +65,8 @@ def store_reply(database: Database, outgoing: OutboxItem, known_as: str | None) 
 
 def remove_reply(database: Database, outgoing: OutboxItem, known_as: str | None) -> None:
     """Remove the message of a dropped reply, if it has one; of a split reply only this part."""
+    if outgoing.waits and outgoing.reply_id is not None:
+        _await_others_of_rest(database, outgoing)
     if known_as is None:
         return
     _set_message_id(database, outgoing, None)
@@ -85,6 +89,24 @@ def remove_reply(database: Database, outgoing: OutboxItem, known_as: str | None)
     _mark(database, row, outgoing)
 
 
+def _await_others(database: Database, message: int, outgoing: OutboxItem) -> None:
+    """Let a message wait for the other agents, once no part of it is left to send."""
+    left = "SELECT 1 FROM outbox WHERE reply_id = :reply_id AND status IN ('waiting', 'sending') LIMIT 1"
+    if outgoing.reply_id is None or not database.one(left, reply_id=outgoing.reply_id):
+        decisions.add_undecided(database, message, outgoing.sent_at or outgoing.made_at)
+
+
+def _await_others_of_rest(database: Database, dropped: OutboxItem) -> None:
+    """Let the message of a split reply wait, of which a part was dropped after others were sent."""
+    sent = (
+        """SELECT place, message_id FROM outbox WHERE reply_id = :reply_id AND status = 'sent' ORDER BY part LIMIT 1"""
+    )
+    found = database.one(sent, reply_id=dropped.reply_id)
+    message = found and message_rows.find_message(database, *found)
+    if message:
+        _await_others(database, message, dropped)
+
+
 def _set_message_id(database: Database, outgoing: OutboxItem, message_id: str | None) -> None:
     """Name the message of a reply in the outbox."""
     update = "UPDATE outbox SET message_id = :message_id WHERE outgoing_id = :outgoing_id"
@@ -93,9 +115,10 @@ def _set_message_id(database: Database, outgoing: OutboxItem, message_id: str | 
 
 def _rename(database: Database, place: int, known_as: str, message: Message) -> None:
     """Give the message of a doubtful reply, or a part of it, the id of the platform."""
-    if shown := message_rows.find_message(database, place, message.id):  # the platform has shown it to us already
-        _remove_shown(database, shown, message)
     row = message_rows.find_message(database, place, known_as)
+    if shown := message_rows.find_message(database, place, message.id):  # the platform has shown it to us already
+        decisions.move(database, shown, row)
+        _remove_shown(database, shown, message)
     for table in ("messages", "message_parts"):
         update = f"UPDATE {table} SET message_id = :message_id WHERE place = :place AND message_id = :known_as"
         database.run(update, message_id=message.id, place=place, known_as=known_as)

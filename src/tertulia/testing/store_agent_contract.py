@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from tertulia.decisions import Decision
-from tertulia.engine.store_protocols import PromptOutdated, StoreProtocol
+from tertulia.engine.store_protocols import PromptOutdated, SendStatus, StoreProtocol
 from tertulia.events import MessageDecided
 from tertulia.models.base import Usage
 from tertulia.models.calls import Call
@@ -193,3 +193,57 @@ class AgentContract:
             ("Hume", "withdrawn", None),
             ("Hegel", "withdrawn", None),
         ]
+
+    @check
+    async def test_a_sent_message_waits_for_the_other_agents_where_its_reply_says_so(
+        self, store: StoreProtocol
+    ) -> None:
+        await say(store, "Alone.", as_id="76", agent="Kant")
+        await say(store, "Hegel?", as_id="77", agent="Kant", waits=True, sent_at=LATER)
+        (waiting,) = await store.inbox.waiting(GROUP)
+        run = a_run(agent="Hegel", target="77", taken=("77",))
+        await store.runs.begin(run, PROMPT, at=LATER)
+
+        assert (waiting.message.id, waiting.message.agent, waiting.agent, waiting.since) == ("77", "Kant", "", LATER)
+        assert await decided(store, "77") == [("Hegel", "answered", "r1")]
+        assert await store.inbox.decided(GROUP, "76", most=1) == []
+
+    @check
+    async def test_a_reply_in_parts_waits_for_the_others_once_nothing_of_it_is_left_to_send(
+        self, store: StoreProtocol
+    ) -> None:
+        found = []
+        for reply_id, last in (("a", "sent"), ("b", "dropped")):
+            parts = [
+                a_reply(id=f"{reply_id}{n}", author=ME, reply_id=reply_id, part=n, separator=" " * n, waits=True)
+                for n in range(2)
+            ]
+            await store.outbox.put(*parts)
+            await store.outbox.put(replace(parts[0], status="sent", message_id=f"{reply_id}7", sent_at=NOON))
+            found.append([one.message.id for one in await store.inbox.waiting(GROUP)])
+            status: SendStatus = "sent" if last == "sent" else "dropped"
+            await store.outbox.put(replace(parts[1], status=status, message_id=f"{reply_id}8", sent_at=LATER))
+            found.append([one.message.id for one in await store.inbox.waiting(GROUP)])
+
+        assert found == [[], ["a7"], ["a7"], ["a7", "b7"]]
+
+    @check
+    async def test_what_a_run_answered_before_its_receipt_does_not_wait_again(self, store: StoreProtocol) -> None:
+        shown, reply = a_message("Hegel?", id="77", author=ME), a_reply("Hegel?", author=ME, agent="Kant", waits=True)
+        await store.outbox.put(reply)
+        await apply(store, Received(message=shown))
+        run = a_run(agent="Hegel", target="77", taken=("77",), meant={"77": (HUME,)})
+        await store.runs.begin(run, PROMPT, at=LATER)
+        await store.outbox.put(replace(reply, status="sent", message_id="77", sent_at=LATER))
+        answered = await decided(store, "77")
+        again = replace(reply, id="o2", status="doubtful", sent_at=LATER)
+        await store.outbox.put(again)
+        await apply(store, Received(message=replace(shown, id="78")), key="u2")
+        before = await waits(store)
+        await store.runs.begin(replace(run, id="r2", target="78", taken=("78",), meant={}), PROMPT, at=LATER)
+        await store.outbox.put(replace(again, status="sent", message_id="78"))
+
+        assert answered == [("Hegel", "answered", "r1"), ("Hume", "waiting", None)]
+        assert before == [("77", "Hume", "mention"), ("78", "", None)]
+        assert await decided(store, "78") == [("Hegel", "answered", "r2")]
+        assert await waits(store) == [("77", "Hume", "mention")]

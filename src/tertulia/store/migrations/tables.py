@@ -373,6 +373,7 @@ RUNS = (
         separator TEXT NOT NULL DEFAULT '',  -- between it and the part before it
         edits TEXT,  -- the id of our own message that it replaces
         plain INTEGER NOT NULL DEFAULT 0,  -- whether it goes in plain text, since the service refused its own form
+        waits INTEGER NOT NULL DEFAULT 0,  -- whether its message waits for other agents once it is sent
         unknown_attempts INTEGER NOT NULL DEFAULT 0,  -- of which nobody knows the outcome
         position INTEGER  -- how many messages the place had when it was sent
     )""",
