@@ -164,15 +164,6 @@ def clear_shared() -> None:
         one.clear()
 
 
-def validate(value: S) -> S:
-    """Return *value*, built from columns, if its fields have their types: SQLite stores any type in any column."""
-    try:
-        msgspec.convert(msgspec.structs.asdict(value), type(value))
-    except msgspec.ValidationError as error:
-        raise StoreBroken(f"it holds something that cannot be read: {error}") from error
-    return value
-
-
 def dumps(value: Any) -> str:
     """Encode *value* as JSON; lone surrogates, NaN and Infinity are written as Python's `json` does."""
     return dump_bytes(value).decode()

@@ -14,7 +14,7 @@ from tertulia.store.identities import find_place
 from tertulia.store.index_reader import LAST_CHARACTER
 from tertulia.store.media_files import FILES
 from tertulia.store.message_rows import MESSAGES, SEEN, descriptions_of
-from tertulia.store.outbox import select_replies
+from tertulia.store.outbox import REPLIES
 from tertulia.store.rows import Rows
 from tertulia.store.tasks import select_tasks
 from tertulia.store.threads import Repository, reading
@@ -74,7 +74,7 @@ class InspectedLists(Repository):
     def outbox(self, database: Database, *, most: int) -> Sequence[OutboxItem]:
         unsettled = "WHERE status IN ('doubtful', 'waiting', 'sending') ORDER BY id DESC LIMIT :most"
         settled = "WHERE status IN ('sent', 'dropped') ORDER BY id DESC LIMIT :most"
-        return [*select_replies(database, unsettled, most=most), *select_replies(database, settled, most=most)][:most]
+        return [*REPLIES.all(database, unsettled, most=most), *REPLIES.all(database, settled, most=most)][:most]
 
     @reading
     def media(self, database: Database, *, most: int) -> Sequence[StoredMedia]:

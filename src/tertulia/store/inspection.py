@@ -38,9 +38,9 @@ from tertulia.store.identities import IMPORTS, conversation_start_column, find_p
 from tertulia.store.inspected_lists import InspectedLists
 from tertulia.store.inspected_memory import InspectedMemory
 from tertulia.store.message_rows import MESSAGES, current_reactions
-from tertulia.store.outbox import REPLY_COLUMNS, select_replies
+from tertulia.store.outbox import REPLIES
 from tertulia.store.rows import Rows
-from tertulia.store.runs import select_runs, select_steps, select_tools
+from tertulia.store.runs import RUNS, select_steps, select_tools
 from tertulia.store.tasks import IS_FREE, select_tasks
 from tertulia.store.threads import reading
 from tertulia.tasks.task import Task
@@ -146,7 +146,7 @@ _UPDATES_SINCE = """SELECT platform, count(*), sum(CASE WHEN is_read = 0 THEN 1 
     WHERE at >= :since GROUP BY platform"""
 
 # Replies of a place, but drafts, each with its row and the id of its message; which of them follows.
-_OF_PLACE = f"SELECT id, message_id, {REPLY_COLUMNS} FROM outbox WHERE place = :place AND kind <> 'draft' AND "
+_OF_PLACE = f"SELECT id, message_id, {REPLIES} FROM outbox WHERE place = :place AND kind <> 'draft' AND "
 _REPLIES = f"{_OF_PLACE} outgoing_id IN (:replies) ORDER BY id"
 # the newest, of which those that were sent are found by their messages
 _NEWEST_REPLIES = f"""SELECT * FROM ({_OF_PLACE} id IN (
@@ -176,7 +176,7 @@ class SqlInspection(InspectedMemory, InspectedLists):
         row = find_place(database, place) if place else None
         rows = database.all(_PLACES, any=int(place is None), place=row)
         waiting, doubtful, opened = (dict[int, Any](database.all(one)) for one in (_WAITING, _DOUBTFUL, _OPEN))
-        runs = select_runs(database, _FAILED, runs=[one[5] for one in rows if one[5]])
+        runs = RUNS.all(database, _FAILED, runs=[one[5] for one in rows if one[5]])
         failed = {run.place.key: run for run in runs}
         last = {
             one_row: replace(message, message=message.message)
@@ -229,7 +229,7 @@ class SqlInspection(InspectedMemory, InspectedLists):
             messages=tuple(replace(message, decisions=decided[one]) for one, message in found),
             turns={message_id: TURNS.loads(made) for message_id, made in turns},
             runs=tuple(runs),
-            replies=tuple(NumberedReply(order=order, item=REPLY_COLUMNS.decode(item)) for order, _, *item in replies),
+            replies=tuple(NumberedReply(order=order, item=REPLIES.decode(item)) for order, _, *item in replies),
             facts=None if facts is None else tuple(facts[::-1]),
         )
 
@@ -309,7 +309,7 @@ class SqlInspection(InspectedMemory, InspectedLists):
         decided = decisions.read(database, [one for one, _ in found])
         replies = "WHERE place = :place AND message_id IN (:ids) ORDER BY id DESC"
         names = [one.message.id for _, one in found]
-        sent = {one.message_id: one for one in select_replies(database, replies, place=row, ids=names)}
+        sent = {one.message_id: one for one in REPLIES.all(database, replies, place=row, ids=names)}
         return [
             replace(message, decisions=decided[one], delivery=sent.get(message.message.id)) for one, message in found
         ]
@@ -331,7 +331,7 @@ class SqlInspection(InspectedMemory, InspectedLists):
         conditions = ["r.id > 0", *(_OF_RUNS[name] for name, value in asked.items() if value is not None)]
         which = f"WHERE {' AND '.join(conditions)} ORDER BY r.id DESC LIMIT :most"
         values = {**asked, "place": row, "ids": ids or (), "most": most}
-        return _summaries(database, select_runs(database, which, **values))
+        return _summaries(database, RUNS.all(database, which, **values))
 
     @reading
     def days(self, database: Database, place: Place) -> Sequence[date]:
@@ -363,7 +363,7 @@ class SqlInspection(InspectedMemory, InspectedLists):
 
     @reading
     def replies(self, database: Database, runs: Sequence[str]) -> Sequence[OutboxItem]:
-        return select_replies(database, "WHERE run_id IN (:runs) ORDER BY id", runs=list(runs))
+        return REPLIES.all(database, "WHERE run_id IN (:runs) ORDER BY id", runs=list(runs))
 
     @reading
     def tasks(self, database: Database, runs: Sequence[str]) -> Sequence[Task]:
@@ -390,7 +390,7 @@ def _progress(database: Database, which: str, **values: Any) -> list[RunProgress
     """Return how far runs of a place have come, the oldest first."""
     select = f"SELECT r.id FROM runs r WHERE r.place = :place {which} ORDER BY r.id DESC LIMIT :most"
     orders = database.column(select, **values)[::-1]
-    runs = select_runs(database, "WHERE r.id IN (:orders) ORDER BY r.id", orders=orders)
+    runs = RUNS.all(database, "WHERE r.id IN (:orders) ORDER BY r.id", orders=orders)
     ids = [run.id for run in runs]
     steps, tools = select_steps(database, ids), select_tools(database, ids)
     return [
