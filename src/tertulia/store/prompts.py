@@ -304,13 +304,8 @@ def _read_old(
 
 def remove_prompts(database: Database, runs: Sequence[str], at: datetime | None) -> int:
     """Remove the prompts and calls of runs, too old *at* a moment, and unused layers; return how many prompts."""
-    had = set(
-        database.column(
-            """DELETE FROM prompt_layers WHERE prompt IN (SELECT id FROM prompts WHERE run_id IN (:runs))
-            RETURNING layer""",
-            runs=runs,
-        )
-    )
+    of_runs = "DELETE FROM prompt_layers WHERE prompt IN (SELECT id FROM prompts WHERE run_id IN (:runs))"
+    had = set(database.column(f"{of_runs} RETURNING layer", runs=runs))
     count = database.run("DELETE FROM prompts WHERE run_id IN (:runs)", runs=runs)
     usage.remove_calls(database, runs)
     database.run("DELETE FROM recalled WHERE run_id IN (:runs)", runs=runs)
