@@ -16,13 +16,11 @@ from tertulia.messages import Message, Place
 
 MAX_WAITING = 500  # waiting messages that are read at once
 
+RateLimited = Callable[[Message, Decision], Awaitable[None]]
+
 
 class Debounce:
-    """Makes batches of the messages that wait in one place; messages that are not answered are skipped.
-
-    It calls *rate_limited* with each message whose author is over the rate limit, and with its decision. It calls
-    *on_waiting* once when it has found a burst that may still grow.
-    """
+    """Makes batches of the messages that wait in one place; messages that are not answered are skipped."""
 
     def __init__(
         self,
@@ -31,8 +29,6 @@ class Debounce:
         inbox: InboxStore,
         behavior: Behavior,
         *,
-        rate_limited: Callable[[Message, Decision], Awaitable[None]],
-        on_waiting: Callable[[], Awaitable[None]],
         now: Callable[[], datetime],
         sleep: Sleep,
     ) -> None:
@@ -42,8 +38,6 @@ class Debounce:
         self._inbox = inbox
         self._gap = timedelta(seconds=behavior.debounce)
         self._longest = timedelta(seconds=behavior.max_debounce)
-        self._rate_limited = rate_limited
-        self._on_waiting = on_waiting
         self._now = now
         self._sleep = sleep
         self._decisions = DecisionCache(admission)
@@ -53,8 +47,11 @@ class Debounce:
         self._place = place
         self.changed.set()
 
-    async def next_batch(self) -> Batch | None:
+    async def next_batch(self, *, rate_limited: RateLimited, on_waiting: Callable[[], Awaitable[None]]) -> Batch | None:
         """Wait until a batch is complete, and return it; None where no message is left to answer.
+
+        Call *rate_limited* with each message whose author is over the rate limit, and *on_waiting* once a burst is
+        found that may still grow.
 
         Each round reads what waits, finds the first message to answer, and sleeps for as long as its burst, or an album
         that nobody has addressed to us yet, may still grow. A new message, an edit or a deletion ends the sleep early.
@@ -64,14 +61,14 @@ class Debounce:
             snapshot = await self._inbox.snapshot(self._place, most=MAX_WAITING)
             waiting = snapshot.waiting
             self._decisions.retain(one.message for one in waiting)
-            first, left = await self._find_first(snapshot)
+            first, left = await self._find_first(snapshot, rate_limited)
             if first is not None:
                 burst = burst_at(first, waiting, self._gap, self._longest)
                 left = time_left(burst, self._now(), self._gap, self._longest)
                 if left <= timedelta(0):
                     return await self._make_batch([one.message for one in burst], waiting[first].message, snapshot)
                 if not has_waited:
-                    await self._on_waiting()
+                    await on_waiting()
                 has_waited = True
             elif left <= timedelta(0):
                 if len(waiting) < MAX_WAITING:
@@ -88,7 +85,7 @@ class Debounce:
         still = now.subset([one.message for one in snapshot.waiting if one.message.id in batch.ids])
         return still and await self._add_follow_ups(still)
 
-    async def _find_first(self, snapshot: PlaceSnapshot) -> tuple[int | None, timedelta]:
+    async def _find_first(self, snapshot: PlaceSnapshot, rate_limited: RateLimited) -> tuple[int | None, timedelta]:
         """Return the number of the first message to answer, and how long incomplete albums need.
 
         The messages before it are skipped, except those of an incomplete album or of the album that is answered. If one
@@ -103,7 +100,7 @@ class Debounce:
                 found = number
                 break
             if decision.reason == "rate limit":
-                await self._rate_limited(one.message, decision)
+                await rate_limited(one.message, decision)
             passed.append((one.message, decision))
         albums = open_albums(waiting, self._now(), self._gap, self._longest)
         left = min(albums.values(), default=timedelta(0))

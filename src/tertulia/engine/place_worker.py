@@ -96,8 +96,6 @@ class PlaceWorker:
             parts.admission,
             parts.store.inbox,
             parts.behavior,
-            rate_limited=self.send_limit_notice,
-            on_waiting=self.cancel_old_plans,
             now=parts.now,
             sleep=parts.sleep,
         )
@@ -147,7 +145,7 @@ class PlaceWorker:
             await self._run_stoppable(self.resume(self._open_runs.pop(0)))
             return True
         self._is_stopping = False
-        batch = await self._debounce.next_batch()
+        batch = await self._debounce.next_batch(rate_limited=self.send_limit_notice, on_waiting=self.cancel_old_plans)
         if batch is None:
             return False
         self.answered = batch.target
