@@ -11,7 +11,7 @@ import msgspec
 from tertulia.errors import StoreBroken
 from tertulia.memory.values import check_fact
 from tertulia.run.chat_values import SERVICE
-from tertulia.store import decisions
+from tertulia.store import agents, decisions
 from tertulia.store.database import DECODE_ERRORS, Connection, Database, Row
 from tertulia.store.encoding import ANY, LAYER, TASK, clean
 from tertulia.store.fact_rows import FACT_COLUMNS, FACT_TABLES, decode_fact, read_sources
@@ -49,6 +49,7 @@ def check(database: Connection, rules: PlanRules) -> list[str]:
         *_unreadable_values(database),
         *_unreadable_layers(database),
         *decisions.find_faults(database),
+        *agents.find_faults(database),
         *_misplaced_tasks(database, rules),
         *_misindexed(database),
     ]
