@@ -293,6 +293,7 @@ def _move_references(database: Database, place: int) -> None:
         "description_positions": {"position": _COUNTED},
         "commands": {"horizon": _COUNTED},
         "outbox": {"position": _COUNTED},
+        "presences": {"since": _COUNTED, "until": _COUNTED},
         "episodes": {"start": start, "stop": _COUNTED},
         "reading_cursors": {"facts": facts, "episodes": _COUNTED},
         "places": {"direct_until": _COUNTED, "open_until": _COUNTED, "beginning": _COUNTED},

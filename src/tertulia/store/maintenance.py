@@ -10,7 +10,7 @@ import msgspec
 
 from tertulia.errors import StoreBroken
 from tertulia.run.chat_values import SERVICE
-from tertulia.store import decisions, fact_rows
+from tertulia.store import agents, decisions, fact_rows
 from tertulia.store.database import DECODE_ERRORS, Connection, Database, Row
 from tertulia.store.encoding import ANY, LAYER, TASK, clean
 from tertulia.store.identities import IMPORTS
@@ -47,6 +47,7 @@ def check(database: Connection, rules: PlanRules) -> list[str]:
         *_unreadable_values(database),
         *_unreadable_layers(database),
         *decisions.find_faults(database),
+        *agents.find_faults(database),
         *_misplaced_tasks(database, rules),
         *_misindexed(database),
     ]

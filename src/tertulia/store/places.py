@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from tertulia.messages import Message, Place, PlaceKey, Quote, Reply
 from tertulia.platform import Change, Commanded, Deleted, Edited, Reacted, Received
-from tertulia.store import episodes, events, usage
+from tertulia.store import agents, episodes, events, usage
 from tertulia.store.database import Database, insert_row
 from tertulia.store.encoding import PLACE, STRINGS, clean, dumps, format_time, parse_time
 from tertulia.store.forget.retraction import strip_quotes
@@ -358,6 +358,7 @@ def _append(database: Database, there: int, row: int) -> None:
     horizon = "UPDATE runs SET horizon = horizon + :messages WHERE place = :there AND horizon > 0"
     database.run(horizon, messages=messages, there=there)
     _append_positions(database, there, row, messages)
+    agents.append_place(database, there, row, messages)
     for table in _MOVED:
         database.run(f"UPDATE {table} SET place = :row WHERE place = :there", row=row, there=there)
     usage.move(database, there, row)

@@ -15,6 +15,7 @@ from tertulia.memory import rules
 from tertulia.memory.forget import Forgotten, Plan
 from tertulia.prompt.ledger import Ledgers
 from tertulia.store import encoding, maintenance
+from tertulia.store.agents import SqlAgents
 from tertulia.store.chats import SqlChats
 from tertulia.store.cursors import SqlCursors
 from tertulia.store.descriptions import SqlDescriptions
@@ -77,6 +78,7 @@ class Store(CheckedCalls):
         self.runs = SqlRuns(access, self.prompts)
         self.outbox = SqlOutbox(access)
         self.tasks = SqlTasks(access)
+        self.agents = SqlAgents(access)
         self.place_settings = SqlPlaceSettings(access)
         self.owner_settings = SqlOwnerSettings(access)
         self.facts = facts = SqlFacts(access)

@@ -15,7 +15,7 @@ from tertulia.parts import cut_text
 from tertulia.value_cache import cached
 
 Rule = Callable[[Message], bool]
-Meant = list[tuple[Agent, Address]]
+Addressed = list[tuple[Agent, Address]]
 
 CALLS: tuple[Address, ...] = ("mention", "reply", "name")  # how a message calls agents; the first that it has decides
 
@@ -41,15 +41,14 @@ class Recipients(Struct, frozen=True, kw_only=True, dict=True):
         before: Sequence[Message] = (),
         *,
         addressed: Sequence[str] | None = None,
-        wrote: str | None = None,
         quoted: str | None = None,
     ) -> tuple[Decision, ...]:
         """Return a decision for each agent that is meant, in the order in which they answer; else why nobody is.
 
-        *before* are the messages before it, *addressed* is `Received.addressed`. *wrote* and *quoted* name the agent
-        that wrote the message, or the one that it quotes: empty is the default agent, None what the account says.
+        *before* are the messages before it, *addressed* is `Received.addressed`, and *quoted* is `Message.agent` of the
+        message that it quotes. Without an agent, what our account wrote is of the agent whose account it is.
         """
-        wrote, quote = self._author(message.author, wrote), message.reply_to
+        wrote, quote = self._author(message.author, message.agent), message.reply_to
         quoted = self._author(quote.author, quoted) if quote else None
         if wrote is not None:
             meant = self._called(message, quoted, besides=wrote)  # only these rules
@@ -77,7 +76,7 @@ class Recipients(Struct, frozen=True, kw_only=True, dict=True):
         is_ours = author is not None and author.id == self.me.id  # only the id counts, not a name or a persona
         return (self.here.account or self.cast.default).name if is_ours else None
 
-    def _called(self, message: Message, quoted: str | None, *, besides: str | None = None) -> Meant:
+    def _called(self, message: Message, quoted: str | None, *, besides: str | None = None) -> Addressed:
         """Return the agents that a message mentions, else the one that it quotes, else those that it names."""
         agents = {agent.name: agent for agent in self.here.agents if agent.name != besides}
         found = self._find_names(message)
@@ -94,7 +93,7 @@ class Recipients(Struct, frozen=True, kw_only=True, dict=True):
             return "direct"
         return "reply" if name == quoted else how
 
-    def _uncalled(self, message: Message) -> Meant:
+    def _uncalled(self, message: Message) -> Addressed:
         """Return the agent that is meant by a message that calls nobody."""
         default = self.here.default
         if default is None:
@@ -113,7 +112,7 @@ class Recipients(Struct, frozen=True, kw_only=True, dict=True):
         """Return whether the last `agents_in_a_row` messages are all by agents."""
         last = before[-self.agents_in_a_row :] if self.agents_in_a_row else ()
         return len(last) >= self.agents_in_a_row and all(
-            message.author.persona is not None or message.author.id == self.me.id for message in last
+            one.author.persona is not None or self._author(one.author, one.agent) is not None for one in last
         )
 
 
