@@ -1,17 +1,19 @@
 """Debounce: waits until a burst of messages is complete, then returns it as a batch."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import timedelta
 
 from msgspec.structs import replace
 
 from tertulia.decisions import Decision
 from tertulia.engine.admission import Admission, DecisionCache
-from tertulia.engine.background import Sleep, wait_for_event
+from tertulia.engine.background import wait_for_event
 from tertulia.engine.batches import Batch, album_of, burst_at, follow_ups, open_albums, time_left
-from tertulia.engine.behavior import Behavior
-from tertulia.engine.store_protocols import InboxStore, PlaceSnapshot
+from tertulia.engine.checks import AuthorRate
+from tertulia.engine.shared import Shared
+from tertulia.engine.speaker import Speaker
+from tertulia.engine.store_protocols import PlaceSnapshot
 from tertulia.messages import Message, Place
 
 MAX_WAITING = 500  # waiting messages that are read at once
@@ -20,32 +22,20 @@ MAX_WAITING = 500  # waiting messages that are read at once
 class Debounce:
     """Makes batches of the messages that wait in one place; messages that are not answered are skipped.
 
-    It calls *rate_limited* with each message whose author is over the rate limit, and with its decision. It calls
-    *on_waiting* once when it has found a burst that may still grow.
+    Authors over the rate limit are told by *rate*. A burst that may still grow cancels the tasks of older plans.
     """
 
-    def __init__(
-        self,
-        place: Place,
-        admission: Admission,
-        inbox: InboxStore,
-        behavior: Behavior,
-        *,
-        rate_limited: Callable[[Message, Decision], Awaitable[None]],
-        on_waiting: Callable[[], Awaitable[None]],
-        now: Callable[[], datetime],
-        sleep: Sleep,
-    ) -> None:
+    def __init__(self, place: Place, shared: Shared, admission: Admission, rate: AuthorRate, speaker: Speaker) -> None:
         self.changed = asyncio.Event()  # set when a message came in, or was edited or deleted
         self._place = place
+        self._shared = shared
+        self._inbox = shared.store.inbox
+        self._now = shared.now
+        self._gap = timedelta(seconds=shared.behavior.debounce)
+        self._longest = timedelta(seconds=shared.behavior.max_debounce)
         self._admission = admission
-        self._inbox = inbox
-        self._gap = timedelta(seconds=behavior.debounce)
-        self._longest = timedelta(seconds=behavior.max_debounce)
-        self._rate_limited = rate_limited
-        self._on_waiting = on_waiting
-        self._now = now
-        self._sleep = sleep
+        self._rate = rate
+        self._speaker = speaker
         self._decisions = DecisionCache(admission)
 
     def move(self, place: Place) -> None:
@@ -71,13 +61,13 @@ class Debounce:
                 if left <= timedelta(0):
                     return await self._make_batch([one.message for one in burst], waiting[first].message, snapshot)
                 if not has_waited:
-                    await self._on_waiting()
+                    await self._shared.store.tasks.cancel_superseded(self._place, self._shared.behavior.policy)
                 has_waited = True
             elif left <= timedelta(0):
                 if len(waiting) < MAX_WAITING:
                     return None
                 continue
-            await wait_for_event(self.changed, left.total_seconds(), sleep=self._sleep)
+            await wait_for_event(self.changed, left.total_seconds(), sleep=self._shared.sleep)
             self.changed.clear()
 
     async def refresh(self, batch: Batch) -> Batch | None:
@@ -103,7 +93,7 @@ class Debounce:
                 found = number
                 break
             if decision.reason == "rate limit":
-                await self._rate_limited(one.message, decision)
+                await self._rate.tell(one.message, decision, self._speaker)
             passed.append((one.message, decision))
         albums = open_albums(waiting, self._now(), self._gap, self._longest)
         left = min(albums.values(), default=timedelta(0))
