@@ -1,5 +1,6 @@
 """Decisions: why a message is or is not answered, and how it speaks to the agent. Pure."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -22,6 +23,7 @@ Reason = Literal[
     "forgotten",  # hidden or emptied before it was answered, since somebody or a fact was forgotten
     "place left",  # before it was answered
     "late edit",  # only its edit reached us, later than `EDIT_WINDOW`
+    "agent removed",  # before it answered
 ]
 Address = Literal[
     "direct",  # every message of a direct chat is addressed to us
@@ -29,6 +31,7 @@ Address = Literal[
     "mention",  # of our account: `@name`
     "name",
     "rule",  # `Behavior.answer_if`
+    "platform",  # says that the agent is meant: `Received.addressed`
 ]
 
 
@@ -37,13 +40,19 @@ class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     reason: Reason
     address: Address | None = None  # how the message speaks to the agent; None also while it waits
-    agent: str = ""  # that is meant; empty: nobody, or the only one
+    agent: str = ""  # that is meant; empty: nobody, the only one, or it is not decided yet
     edited: bool = False  # it was decided once more after an edit
     run_id: str | None = None  # the run that took the message, also if it only sent a notice
     at: datetime | None = None  # when it was decided; of a message that waits, since when
 
 
-def waits_after_edit(before: Decision, sent_at: datetime | None, edited_at: datetime) -> bool:
-    """Return whether a message is decided about once more: its edit may address it to us, and it came in time."""
-    is_open = before.reason in ("not addressed", "late edit")
-    return is_open and sent_at is not None and edited_at - sent_at <= EDIT_WINDOW
+Meant = Mapping[str, Sequence[Decision]]  # of messages, by their ids: the agents meant after the first, in their order
+
+
+def waits_after_edit(before: Sequence[Decision], sent_at: datetime | None, edited_at: datetime) -> bool:
+    """Return whether a message is decided about once more: its edit may address it to an agent, and it came in time.
+
+    Agents that were meant *before* do not matter: others may be meant now.
+    """
+    is_open = all(one.agent or one.reason in ("not addressed", "late edit") for one in before)
+    return bool(before) and is_open and sent_at is not None and edited_at - sent_at <= EDIT_WINDOW

@@ -95,6 +95,7 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     edited_at: datetime | None = None
     deleted: bool = False
     doubtful: bool = False  # of the agent's own: whether it is not known if people received all of it
+    agent: str | None = None  # the agent of this engine that wrote it; "": the default one; None: none of them
 
     def __post_init__(self) -> None:
         if not isinstance(self.place, Place):

@@ -52,9 +52,10 @@ class Delivery(Struct, frozen=True, kw_only=True):
 
 
 class Received(Struct, frozen=True, kw_only=True, tag_field="kind", tag="received"):
-    """Somebody posted a message."""
+    """Somebody posted a message. A platform that knows which agents it is for says their names."""
 
     message: Message
+    addressed: tuple[str, ...] | None = None  # the names, in the order in which they answer; (): nobody; None: unknown
 
 
 class Edited(Struct, frozen=True, kw_only=True, tag_field="kind", tag="edited"):

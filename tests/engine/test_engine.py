@@ -1,4 +1,5 @@
 import asyncio
+import gc
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -62,6 +63,21 @@ async def test_a_message_is_answered_and_the_answer_is_part_of_the_conversation(
     assert [message.id for message in await store.log.read(DIRECT, 0, 9)] == ["1", "s-0", "2", "s-1"]
     assert [message.author.name for message in await store.log.read(DIRECT, 0, 2)] == ["Alice", "Gryag"]
     assert await store.runs.open() == []
+
+
+async def test_what_a_turn_has_used_is_freed_when_it_ends(store: Store) -> None:
+    """Else the garbage collector walks again and again through what turns have left, with their prompts."""
+    async with engine_with(Scripted("Hello!", "Hello!"), RecordedPlatform(), store=store) as engine:
+        await talked(engine, said("hi"))
+        gc.collect()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        await talked(engine, said("hi", 2))
+        gc.collect()
+        gc.set_debug(0)
+        left = [type(one).__name__ for one in gc.garbage if type(one).__module__.startswith("tertulia")]
+        gc.garbage.clear()
+
+    assert left == []
 
 
 async def test_the_same_message_again_is_the_same_message() -> None:

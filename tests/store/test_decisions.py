@@ -73,7 +73,7 @@ async def test_decisions_go_with_the_messages_of_a_place(store: Store) -> None:
     await store.forget(author_id=ALICE.id, platform="telegram", at=NOON)
 
     assert [row["decisions"] for row in exported["messages"]] == [
-        [{"reason": "waiting", "address": None, "at": NOON.isoformat()}]
+        [{"agent": "", "reason": "waiting", "address": None, "at": NOON.isoformat()}]
     ] * 2
     left = [row async for row in store.export() if row["table"] == "decisions"]
     assert [(row["reason"], row["run_id"]) for row in left] == [("forgotten", None)]
@@ -109,5 +109,13 @@ async def test_a_check_finds_what_is_wrong(store: Store, column: str, value: Any
 def test_only_what_was_not_addressed_waits_after_an_edit_in_time(reason: Reason, minutes: int, waits: bool) -> None:
     edited_at = NOON + timedelta(minutes=minutes)
 
-    assert waits_after_edit(Decision(reason=reason), NOON, edited_at) is waits
-    assert not waits_after_edit(Decision(reason=reason), None, edited_at)
+    assert waits_after_edit([Decision(reason=reason)], NOON, edited_at) is waits
+    assert not waits_after_edit([Decision(reason=reason)], None, edited_at)
+
+
+def test_what_named_agents_have_acted_on_waits_after_an_edit_in_time() -> None:
+    of_agents = [Decision(reason="answered", agent="Kant", run_id="r1"), Decision(reason="waiting", agent="Hume")]
+
+    assert waits_after_edit(of_agents, NOON, LATER)
+    assert not waits_after_edit([*of_agents, Decision(reason="our own")], NOON, LATER)
+    assert not waits_after_edit([], NOON, LATER)

@@ -161,6 +161,7 @@ def _print_decided(found: "Sequence[Decided]", runs: "Mapping[str, Run]") -> Non
             local_time(message.sent_at) if message.sent_at else "",
             one_line(message.author.name, 20),
             one_line(_text(message), 40),
+            one_line(made.agent) if made else "",
             address_words(made) if made else "",
             made.reason if made else "imported",
             _run_label(made, runs, names) if made else "",
@@ -173,7 +174,7 @@ def _print_decided(found: "Sequence[Decided]", runs: "Mapping[str, Run]") -> Non
         for _, all_made in found
         for made in all_made or (None,)
     ]
-    print_table(("message", "sent", "who", "text", "addressed", "decision", "run"), rows, red=red)
+    print_table(("message", "sent", "who", "text", "agent", "addressed", "decision", "run"), rows, red=red)
 
 
 def _print_reasons(message: "Message", decisions: "Sequence[Decision]", runs: "Mapping[str, Run]") -> None:
@@ -222,6 +223,7 @@ def _print_runs(found: "Sequence[Run]") -> None:
             names[run.id],
             local_time(run.began_at),
             place_label(run.place),
+            one_line(run.agent),
             one_line(run.target),
             str(len(run.taken)),
             one_line(run.model) if run.horizon else "",
@@ -231,7 +233,7 @@ def _print_runs(found: "Sequence[Run]") -> None:
         )
         for run in found
     ]
-    head = ("id", "began", "place", "message", "messages", "model", "took", "status", "why")
+    head = ("id", "began", "place", "agent", "message", "messages", "model", "took", "status", "why")
     print_table(head, rows, red=[run.status == "failed" for run in found])
 
 

@@ -1,4 +1,4 @@
-"""`tertulia usage`: tokens and money by day, place, person and model."""
+"""`tertulia usage`: tokens and money by day, place, person, agent and model."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -22,6 +22,7 @@ class By(StrEnum):
     DAY = "day"
     PLACE = "place"
     PERSON = "person"
+    AGENT = "agent"
     MODEL = "model"
 
 
@@ -33,7 +34,7 @@ HEAD = ("calls", "tokens in", "cached", "tokens out", "cost")
 def usage(
     by: Annotated[
         list[By] | None,
-        typer.Option("--by", metavar="day|place|person|model", help="A column; may be repeated. [day, model]"),
+        typer.Option("--by", metavar="day|place|person|agent|model", help="A column; may be repeated. [day, model]"),
     ] = None,
     days: Annotated[
         int | None, typer.Option(min=1, max=36_500, metavar="N", help=f"The last N days in UTC. [{DEFAULT_DAYS}]")
@@ -91,6 +92,7 @@ def summed_up(found: "Iterable[UsageRow]", by: Sequence[By], prices: "Prices") -
             By.DAY: row.day,
             By.PLACE: row.place and row.place.key,
             By.PERSON: row.person and (row.person.platform, row.person.id),
+            By.AGENT: row.agent,
             By.MODEL: row.model,
         }
         one = sums.setdefault(
@@ -142,6 +144,8 @@ def _label(column: By, value: Any) -> str:
         return place_label(value) if value else "(removed)"
     if column is By.PERSON:
         return author_label(value.name, value.id) if value else "(nobody, or forgotten)"
+    if column is By.AGENT:
+        return one_line(value) or "(default)"
     return one_line(str(value))
 
 

@@ -7,7 +7,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from tertulia.engine.identity import Identity
-from tertulia.engine.places import PlaceAliases
+from tertulia.engine.places import PlaceAliases, is_listed
 from tertulia.engine.rooms import PLATFORM
 from tertulia.messages import Author, Place
 from tertulia.platform import (
@@ -44,7 +44,7 @@ class AllowedPlaces:
 
     def allows(self, place: Place, author: Author | None = None) -> bool:
         """Return whether a place is allowed: it is listed, the direct chat of an owner, or a room."""
-        if not self._allowed or place.kind in self._allowed or place.platform == PLATFORM or self._is_listed(place):
+        if not self._allowed or place.platform == PLATFORM or self._is_listed(place):
             return True
         if place.kind == "direct" and self._identity.is_owner(place, author or Author(id=place.id, name="")):
             return True
@@ -65,8 +65,8 @@ class AllowedPlaces:
 
     def _is_listed(self, place: Place) -> bool:
         whole = replace(place, thread=None)
-        ids = {place.id, *(former.id for one in (place, whole) for former in self._aliases.former_places(one))}
-        return any(f"{name}:{one}" in self._allowed for name in (place.author_namespace, place.platform) for one in ids)
+        former = (former.id for one in (place, whole) for former in self._aliases.former_places(one))
+        return is_listed(place, self._allowed, former)
 
 
 def _author_of(change: Change) -> Author | None:

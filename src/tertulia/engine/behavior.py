@@ -12,6 +12,7 @@ from tertulia.context.values import require_names
 from tertulia.engine.languages import BUILT_IN, languages_with, lines_in
 from tertulia.engine.languages.english import ENGLISH
 from tertulia.engine.languages.lines import Lines
+from tertulia.engine.places import is_identified, require_places
 from tertulia.engine.triggers import Rule
 from tertulia.errors import InvalidValue, NotAllowed, TertuliaError
 from tertulia.memory.values import Fact
@@ -22,7 +23,6 @@ from tertulia.tasks.task import POLICIES, RETRY, Policy, Retry
 
 TOO_MANY, NOTHING_TO_SAY, FAILED = ENGLISH.too_many, ENGLISH.nothing_to_say, ENGLISH.failed
 LONGEST_DEBOUNCE = 86_400.0  # seconds
-_PLACE_KINDS = ("direct", "group", "channel")
 LONGEST_KEPT = timedelta(days=36_500)
 
 IsAdministrator = Callable[[Place, Author], Awaitable[bool]]  # whether a person is an owner or administrator of a group
@@ -54,12 +54,6 @@ async def require_right_to_clear(place: Place, person: Author, is_administrator:
     """Raise `NotAllowed` where a person may not clear a place: in a group without being an administrator."""
     if place.kind != "direct" and not await is_administrator(place, person):
         raise NotAllowed(f"{person.name} may not clear {place.title or place.id}: only its administrators may")
-
-
-def _is_identified(text: str) -> bool:
-    """Return whether a text is an account or a place, as `service:id`."""
-    service, _, name = text.partition(":")
-    return not is_blank(service) and not is_blank(name)
 
 
 class Behavior(Struct, frozen=True, kw_only=True):
@@ -101,15 +95,11 @@ class Behavior(Struct, frozen=True, kw_only=True):
             raise InvalidValue("Behavior: max_runs and max_resumes must be at least 1, agents_in_a_row at least 0")
         if not all(timedelta() <= kept <= LONGEST_KEPT for kept in (self.keep_updates, self.keep_prompts)):
             raise InvalidValue(f"Behavior: keep_updates and keep_prompts are 0 to {LONGEST_KEPT.days} days")
-        if wrong := [owner for owner in self.owners if not _is_identified(owner)]:
+        if wrong := [owner for owner in self.owners if not is_identified(owner)]:
             raise InvalidValue(
                 f"Behavior: an owner is an account as `service:id`, such as telegram:123; not {wrong[0]!r}"
             )
-        if wrong := [one for one in self.allowed_places if one not in _PLACE_KINDS and not _is_identified(one)]:
-            raise InvalidValue(
-                "Behavior: allowed_places has places as `service:id`, such as telegram:-100123, or kinds of places: "
-                f"{', '.join(_PLACE_KINDS)}; not {wrong[0]!r}"
-            )
+        require_places("Behavior: allowed_places", self.allowed_places)
         require_names(name for name in self.names if not is_blank(name))
         if lines_in(self.language, languages_with(self.lines)) is None:
             raise InvalidValue(f"Behavior: language {self.language!r} has no lines; add them to lines")

@@ -110,20 +110,14 @@ class EngineParts:
         )
         self.speaker = Speaker(options.models, options.toolbox, options.settings, prompts, now=now)
         self.executor = RunExecutor(
-            store.runs,
+            shared,
             self.completion,
+            AnswerPreviews(shared, self.sender),
+            self.tasks,
             kinds=kinds,
-            now=now,
-            tool_ended=self.tasks.wake,
-            behavior=behavior,
-            limits=shared.limits,
-            events=shared.events,
-            delimiter=shared.delimiters.get,
-            previews=AnswerPreviews(shared, self.sender),
             attachments=self.attachments,
+            media=media,
             media_limits=request_limits(options.context.budget),
-            store_media=media.add_files_to_result,
-            sleep=shared.sleep,
         )
         limiter, confirmations = RateLimiter(store.rate_limits, shared.limits, now=now), Confirmations(shared)
         rate = AuthorRate(shared, limiter, self.completion)

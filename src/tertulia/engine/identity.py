@@ -85,9 +85,11 @@ class Identity:
         Platforms need not know the persona of their account. The personas of other authors stay: they mark agents.
         """
         me, quote, origin = self.author_on(message.place.platform), message.reply_to, message.forwarded_from
-        message = replace(message, place=self.with_service(message.place), parts=foreign_parts(message.parts))
+        message = replace(
+            message, place=self.with_service(message.place), parts=foreign_parts(message.parts), agent=None
+        )
         if message.author.id == me.id:
-            message = replace(message, author=replace(message.author, persona=me.persona))
+            message = replace(message, author=replace(message.author, persona=me.persona), agent="")
         if quote is not None:
             is_mine = quote.author is not None and quote.author.id == me.id
             author = replace(quote.author, persona=me.persona) if quote.author and is_mine else quote.author

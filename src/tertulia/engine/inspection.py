@@ -134,6 +134,7 @@ class SentSummary(Struct, frozen=True, kw_only=True):
     """A prompt that was sent, in numbers."""
 
     run_id: str
+    agent: str = ""  # of its run
     step: int
     at: datetime
     model: str
@@ -170,7 +171,7 @@ class StoredMedia(Struct, frozen=True, kw_only=True):
     kind: str
     message: NumberedMessage
     file: StoredFile | None
-    description: str
+    description: str = ""
     failure: str
 
 

@@ -65,11 +65,12 @@ class CurrentLimits:
 
 
 class UsageRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The model calls of a day in UTC, for one place, person and model."""
+    """The model calls of a day in UTC, for one place, person, agent and model."""
 
     day: date
     place: Place | None  # None: it was removed
     person: Subject | None  # None: the calls were for nobody in particular, or the person was forgotten
+    agent: str = ""
     model: str
     calls: int
     input: int  # tokens, the cached among them

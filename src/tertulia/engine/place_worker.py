@@ -24,14 +24,13 @@ from tertulia.engine.checks import AuthorRate, Check, NotAnswered
 from tertulia.engine.debounce import Debounce
 from tertulia.engine.memory import Memory
 from tertulia.engine.run_completion import Answer, RunCompletion
-from tertulia.engine.run_executor import RunExecutor
+from tertulia.engine.run_executor import Begun, RunExecutor
 from tertulia.engine.shared import Shared
 from tertulia.engine.speaker import Speaker
 from tertulia.engine.store_protocols import PromptOutdated
 from tertulia.errors import StoreBroken, StoreTrouble, TertuliaError, reason_of
 from tertulia.events import Recalled
 from tertulia.messages import Message, Place, PlaceKey
-from tertulia.run.dynamic_layer import DynamicLayer
 from tertulia.run.journal import Journal, Run
 from tertulia.turns import Turn
 
@@ -56,14 +55,6 @@ class WorkerParts(Struct, frozen=True, kw_only=True, eq=False):
     completion: RunCompletion
     slots: asyncio.Semaphore  # for `Behavior.max_runs` runs
     resumed: set[str] = field(default_factory=set)  # ids of the runs that this process has resumed
-
-
-class Begun(Struct, frozen=True, eq=False):
-    """A run whose journal is stored, and what it is executed with."""
-
-    journal: Journal
-    target: Message
-    dynamic: DynamicLayer | None
 
 
 class PlaceWorker:
@@ -233,17 +224,8 @@ class PlaceWorker:
 
     async def _execute(self, begun: Begun, slot: Slot) -> Answer:
         """Execute a run from the end of its journal."""
-        speaker = self._parts.speaker
-        join = self.join if self._shared.behavior.during_run == "next_step" else None
-        return await self._parts.executor.execute(
-            begun.journal,
-            begun.target,
-            models=speaker.models,
-            toolbox=speaker.toolbox,
-            slot=slot,
-            join=join,
-            dynamic=begun.dynamic,
-        )
+        joins = self if self._shared.behavior.during_run == "next_step" else None
+        return await self._parts.executor.execute(begun, self._parts.speaker, slot, joins=joins)
 
     @asynccontextmanager
     async def _ending_failed_run(self, run: Run, target: Message) -> AsyncIterator[None]:

@@ -1,12 +1,37 @@
-"""Places, as the workers that share a store see them: locks, stop requests, former ids, and delimiters. Pure."""
+"""Places, as the workers that share a store see them: locks, stop requests, former ids, lists, and delimiters. Pure."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Protocol
 
 from msgspec.structs import replace
 
+from tertulia.characters import is_blank
+from tertulia.errors import InvalidValue
 from tertulia.messages import Place, PlaceKey
+
+PLACE_KINDS = ("direct", "group", "channel")
+
+
+def is_identified(text: str) -> bool:
+    """Return whether a text is an account or a place, as `service:id`."""
+    service, _, name = text.partition(":")
+    return not is_blank(service) and not is_blank(name)
+
+
+def require_places(what: str, listed: Iterable[str]) -> None:
+    """Raise `InvalidValue` where the list *what* has something else than places and kinds of places."""
+    if wrong := [one for one in listed if one not in PLACE_KINDS and not is_identified(one)]:
+        raise InvalidValue(
+            f"{what} must hold places as `service:id`, such as telegram:-100123, or kinds of places: "
+            f"{', '.join(PLACE_KINDS)}; not {wrong[0]!r}"
+        )
+
+
+def is_listed(place: Place, listed: Collection[str], former_ids: Iterable[str] = ()) -> bool:
+    """Return whether a list has a place, under one of its ids or by its kind; a thread is in the list of its group."""
+    services, ids = (place.author_namespace, place.platform), (place.id, *former_ids)
+    return place.kind in listed or any(f"{service}:{one}" in listed for service in services for one in ids)
 
 
 class Ownership(Protocol):

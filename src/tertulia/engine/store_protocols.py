@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from msgspec import Struct
 
 from tertulia.context.log import Log
 from tertulia.context.values import LeftOut, RecalledThing
-from tertulia.decisions import Decision
+from tertulia.decisions import Address, Decision, Meant
+from tertulia.engine.agents.presence import Stay
 from tertulia.engine.limits import UsageStore
 from tertulia.engine.orders import OrderStore
 from tertulia.engine.places import Ownership, StopRequests
@@ -45,11 +47,14 @@ Purpose = Literal[
 
 
 class WaitingMessage(Struct, frozen=True, kw_only=True):
-    """A message that no run has taken yet."""
+    """A message that no run has taken yet, or not for this agent."""
 
     message: Message
     since: datetime  # when it was received
     number: int  # in its place
+    agent: str = ""  # that is meant; empty: it is not decided yet, or there is only one
+    address: Address | None = None  # how it speaks to that agent
+    acted: tuple[str, ...] = ()  # of an edited one: the agents that have acted on it, and do not answer again
 
 
 class DeliveryAttempt(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -70,6 +75,7 @@ class OutboxItem(Struct, frozen=True, kw_only=True):
     made_at: datetime
     run: str | None = None
     task: str | None = None
+    agent: str = ""  # that says it; its message has it then
     kind: DeliveryKind = "answer"
     purpose: Purpose | None = None  # of a line that is found again by it
     status: SendStatus = "waiting"
@@ -85,6 +91,7 @@ class OutboxItem(Struct, frozen=True, kw_only=True):
     separator: str = ""  # the text between the previous part and this one
     edits: str | None = None  # the platform's id of the draft that it replaces
     plain: bool = False  # whether it was refused in its own form, and goes in plain text from then on
+    waits: bool = False  # whether its message waits for the other agents of the place once it is sent
     streamed: bool = False  # see `Delivery`; not stored
     attempt: DeliveryAttempt | None = None  # that begins or ends with this status; stored beside the reply
 
@@ -147,12 +154,18 @@ class InboxStore(Protocol):
         ...
 
     async def skip(
-        self, place: Place, why: Mapping[str, Decision], *, at: datetime, changes: int | None = None
+        self,
+        place: Place,
+        why: Mapping[str, Decision],
+        *,
+        at: datetime,
+        changes: int | None = None,
+        meant: Meant = MappingProxyType({}),
     ) -> bool:
-        """Store that messages which wait are not answered, and why, by their ids.
+        """Store that messages which wait are not answered by the agents of the decisions, and why, by their ids.
 
-        Return False, and store nothing, where the place has other *changes* than they were read with: one of them may
-        have been edited since.
+        Those that were undecided wait for the agents *meant* besides. Return False, and store nothing, where the place
+        has other *changes* than they were read with: one of them may have been edited since.
         """
         ...
 
@@ -241,9 +254,10 @@ class RunStore(JournalStore, Protocol):
     ) -> None:
         """Begin a run with its first prompt and what was *left_out* of it and *recalled* for it, in one transaction.
 
-        Its messages no longer wait. Tasks of older plans for the place are cancelled as *cancels* says. Raise
-        `PromptOutdated`, and begin nothing, where the place has more *changes* than the prompt was built with; if
-        *edits_matter* is false, only where something was deleted or forgotten since.
+        Its messages no longer wait for its agent; those that were undecided wait for the agents `Run.meant` besides.
+        Tasks of older plans for the place are cancelled as *cancels* says. Raise `PromptOutdated`, and begin nothing,
+        where the place has more *changes* than the prompt was built with; if *edits_matter* is false, only where
+        something was deleted or forgotten since.
         """
         ...
 
@@ -393,6 +407,70 @@ class PlaceSettings(Protocol):
         ...
 
 
+class AddedAgent(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An agent that an owner added while the bot ran."""
+
+    name: str
+    text: str  # of its persona
+    at: datetime
+    service: str = ""  # of the account of the owner
+    who: str = ""  # the id of that account; empty: they were forgotten since
+
+
+class PlaceCast(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The agents that an administrator chose for a place, by their names. None: those of the config."""
+
+    agents: tuple[str, ...] | None = None
+    default: str | None = None
+
+
+class AgentStay(Stay, frozen=True, kw_only=True, omit_defaults=True):
+    """From which message to which an agent was in a place, and when."""
+
+    joined_at: datetime
+    left_at: datetime | None = None
+
+
+class AgentStore(Protocol):
+    """The agents that owners added, those of places, and when each was where. The name of an agent is its id."""
+
+    async def added(self) -> Sequence[AddedAgent]:
+        """Return the agents that were added and not removed since, the first first."""
+        ...
+
+    async def add(self, agent: AddedAgent) -> None:
+        """Store an agent, in place of one with its name."""
+        ...
+
+    async def remove(self, name: str, *, at: datetime) -> bool:
+        """Store that an agent which was added is removed; return whether there was one."""
+        ...
+
+    async def cast(self, place: Place) -> PlaceCast: ...
+
+    async def set_cast(self, place: Place, cast: PlaceCast) -> None: ...
+
+    async def join(self, place: Place, agent: str, *, at: datetime) -> None:
+        """Store that an agent is in a place, from the next message on; nothing changes for one that is there."""
+        ...
+
+    async def leave(self, place: Place, agent: str, *, at: datetime) -> None:
+        """Store that an agent is not in a place any more, from the next message on."""
+        ...
+
+    async def stays(self, place: Place) -> Mapping[str, Sequence[AgentStay]]:
+        """Return when each agent was in a place, in order."""
+        ...
+
+    async def places_of(self, agent: str) -> Sequence[Place]:
+        """Return the places where an agent is."""
+        ...
+
+    async def drop_waiting(self, agent: str, *, at: datetime) -> Sequence[Task]:
+        """End what waits for an agent that was removed: messages, and its tasks. Return these, cancelled."""
+        ...
+
+
 class OwnerSetting(Struct, frozen=True, kw_only=True):
     """What an owner set by a command."""
 
@@ -470,6 +548,8 @@ class StoreProtocol(Protocol):
     def tasks(self) -> TaskStore: ...
     @property
     def place_settings(self) -> PlaceSettings: ...
+    @property
+    def agents(self) -> AgentStore: ...
     @property
     def owner_settings(self) -> OwnerSettingStore: ...
     @property

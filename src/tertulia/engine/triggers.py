@@ -1,19 +1,16 @@
 """Triggers: whether a message is addressed to the agent. Pure."""
 
-import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
-from inspect import isawaitable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
 from tertulia.characters import is_blank, visible
 from tertulia.decisions import Address, Decision
-from tertulia.errors import InvalidValue
+from tertulia.engine.agents.meant import Rule as Rule
+from tertulia.engine.agents.meant import rule_result as rule_result
+from tertulia.engine.agents.names import name_pattern as name_pattern
 from tertulia.messages import Author, Message
 from tertulia.parts import cut_text
-
-Rule = Callable[[Message], bool]
 
 
 class Triggers(Struct, frozen=True, kw_only=True):
@@ -69,22 +66,3 @@ class Triggers(Struct, frozen=True, kw_only=True):
         return len(last) >= self.agents_in_a_row and all(
             message.author.persona is not None or self._is_own(message.author) for message in last
         )
-
-
-def rule_result(result: object) -> bool:
-    """Return what a rule returned, as a bool; raise `InvalidValue` for a coroutine."""
-    if isawaitable(result):
-        raise InvalidValue("Behavior.answer_if must be a plain function: this one returns an awaitable")
-    return bool(result)
-
-
-@lru_cache(maxsize=256)
-def name_pattern(name: str) -> re.Pattern[str]:
-    """Return a pattern that finds the name as a whole word, in text that is visible and casefolded.
-
-    Any ending may follow a name that ends in `*`. There is one such place in a pattern, at its end, so that the time it
-    takes grows with the text alone.
-    """
-    stem = name.removesuffix("*")
-    ending = r"\w*" if stem != name else ""
-    return re.compile(rf"(?<![\w@]){re.escape(visible(stem).casefold())}{ending}(?!\w)")

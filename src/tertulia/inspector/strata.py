@@ -44,6 +44,7 @@ def _strip(found: SentSummary, blocked: Blocked) -> Stratum:
     layers, size = parts_of(found.layers, found.size)
     return Stratum(
         run_id=found.run_id,
+        agent=found.agent,
         step=found.step,
         at=found.at,
         model=found.model,

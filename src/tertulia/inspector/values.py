@@ -251,6 +251,7 @@ class Stratum(Struct, frozen=True, kw_only=True):
     """A request as a strip."""
 
     run_id: str
+    agent: str = ""  # of the run
     step: int
     at: datetime
     model: str

@@ -21,6 +21,7 @@ REASONS: Mapping[Reason, str] = {
     "forgotten": "it was forgotten before it was answered",
     "place left": "the bot has left the place",
     "late edit": "only an edit of it reached the bot, over an hour after it was sent",
+    "agent removed": "its agent was removed before it answered",
 }
 ADDRESSES: Mapping[Address, str] = {
     "direct": "in a direct chat",
@@ -28,6 +29,7 @@ ADDRESSES: Mapping[Address, str] = {
     "mention": "by a mention",
     "name": "by name",
     "rule": "by Behavior.answer_if",
+    "platform": "as the platform says",
 }
 MUST_ACT: Mapping[MustAct, str] = {
     "nobody": "nobody must act if it passes: the next message is answered again",

@@ -58,6 +58,7 @@ class Call(Struct, frozen=True, kw_only=True):
     ended_at: datetime
     purpose: Purpose = "answer"
     run: str | None = None  # the run that it belongs to
+    agent: str = ""  # for which it was made
     step: int | None = None  # of the run
     attempt: int = 1  # at this step, by one process
     answered_by: str = ""  # the model that answered, as the service calls it

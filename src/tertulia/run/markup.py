@@ -6,6 +6,7 @@ markup, and calls `own.take()` when the text read so far is. Grammars are tabled
 
 import re
 from collections.abc import Collection, Generator, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from tertulia.formats import meta_grammar
@@ -62,6 +63,13 @@ class Markers(NamedTuple):
 
 def line_start_grammars(delimiter: str, kinds: Collection[str], markers: Markers) -> Table:
     """Return the grammars that match at the start of a line. *kinds* are those of task blocks."""
+    common = _line_start_grammars(tuple(kinds), markers)
+    return {**common, "[": (_delimited_line(delimiter), *common["["])} if delimiter else common
+
+
+@lru_cache(maxsize=16)
+def _line_start_grammars(kinds: Collection[str], markers: Markers) -> Table:
+    """Return those that all places have."""
     task = _task(kinds)
     blocks = tuple(map(meta_grammar.indented, (meta_grammar.square_meta, meta_grammar.square_speaker, *_ROUND)))
     grammars: dict[str, tuple[Grammar, ...]] = {
@@ -75,7 +83,7 @@ def line_start_grammars(delimiter: str, kinds: Collection[str], markers: Markers
         "*": (task,),
         "u": (meta_grammar.speaker_line("user"),),
         "b": (meta_grammar.speaker_line("bot"),),
-        "[": (_delimited_line(delimiter),) if delimiter else (),
+        "[": (),
     }
     for first, grammar in (*_SECTIONS, *echo_grammars(markers.texts)):
         grammars[first] = (*grammars.get(first, ()), grammar)
@@ -87,17 +95,24 @@ def inline_grammars(delimiter: str, markers: Markers, *, again: bool) -> Table:
 
     They take the blank before the markup, except in a later pass (*again*).
     """
+    common = _inline_grammars(markers, again=again)
+    if not delimiter:
+        return common
+    grammars = {**common, "[": (*common["["], _literal_mark(f"[#{delimiter}]"), *_doubts(delimiter))}
+    grammars[delimiter[0]] = (*grammars.get(delimiter[0], ()), _literal_mark(delimiter))
+    return grammars
+
+
+@lru_cache(maxsize=16)
+def _inline_grammars(markers: Markers, *, again: bool) -> Table:
+    """Return those that all places have."""
     blocks = (meta_grammar.square_meta, meta_grammar.square_speaker, *map(_marker, markers.in_brackets))
-    grammars: dict[str, tuple[Grammar, ...]] = {
+    return {
         "F": (header(markers.authors),),
         "[": (*map(_cue, _CUES), _placeholder, _description, _repetition, *_LABELS, *blocks),
         "(": _ROUND,
         " ": () if again else (_cue_after_blank, *map(meta_grammar.at_line_end, (*blocks, *_ROUND))),
     }
-    if delimiter:
-        grammars["["] = (*grammars["["], _literal_mark(f"[#{delimiter}]"), *_doubts(delimiter))
-        grammars[delimiter[0]] = (*grammars.get(delimiter[0], ()), _literal_mark(delimiter))
-    return grammars
 
 
 def bracket_pattern(markers: Collection[str]) -> str:

@@ -51,7 +51,9 @@ class ParsedTexts:
         self._parsed: dict[str, ParsedText] = {}
         self._faults: dict[tuple[str, str], str | None] = {}  # of stickers, by set and name; None: there is none
         is_offered = is_usable(kinds.get("sticker", not_allowed))
-        self.kinds: Kinds = {**kinds, "sticker": partial(self._read_sticker, kinds["sticker"])} if is_offered else kinds
+        self.kinds: Kinds = kinds
+        if is_offered:
+            self.kinds = {**kinds, "sticker": partial(_read_sticker, self._faults, kinds["sticker"])}
 
     def parse(self, text: str) -> ParsedText:
         found = self._parsed.get(text)
@@ -69,15 +71,16 @@ class ParsedTexts:
         self._faults[sticker] = fault
         self._parsed.clear()
 
-    def _read_sticker(self, kind: Kind, body: Body) -> object:
-        block = kind(body)
-        if isinstance(block, SendSticker) and (fault := self._faults.get((block.set, block.name))):
-            raise InvalidValue(fault)
-        return block
-
     def correction(self, response: Response) -> str | None:
         """Return a text for the model about the blocks of its answer that cannot be used, if there are any."""
         return _correction(self.parse(response.text))
+
+
+def _read_sticker(faults: Mapping[tuple[str, str], str | None], kind: Kind, body: Body) -> object:
+    block = kind(body)
+    if isinstance(block, SendSticker) and (fault := faults.get((block.set, block.name))):
+        raise InvalidValue(fault)
+    return block
 
 
 def _correction(parsed: ParsedText) -> str | None:

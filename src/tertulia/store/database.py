@@ -94,6 +94,15 @@ class Database(Protocol):
         """Return the first row, or None if there is none."""
         ...
 
+    def value(self, statement: str, /, **values: Any) -> Any:
+        """Return the first column of the first row, or None if there is none."""
+        row = self.one(statement, **values)
+        return row[0] if row else None
+
+    def column(self, statement: str, /, **values: Any) -> list[Any]:
+        """Return the first column of all rows."""
+        return [row[0] for row in self.all(statement, **values)]
+
     def each(self, statement: str, /, **values: Any) -> Iterator[Row]:
         """Yield the rows that a statement selects, a few hundred in memory at a time."""
         ...
@@ -273,6 +282,13 @@ class Connection(Database, Protocol):
         Return False while somebody reads what it holds.
         """
         return True
+
+    def copy_log(self) -> None:
+        """Copy the log of writes into the file, where it is ours, as far as that waits for nobody.
+
+        A writer copies it too, within a commit, when it has grown; then there is little left to be copied.
+        """
+        return
 
     def vacuum(self) -> None:
         """Rewrite the file, where it is ours, so that neither it nor its log contains removed bytes."""

@@ -17,7 +17,7 @@ from tertulia.store import decisions, message_rows, messages, search_index
 from tertulia.store.database import Database, upsert_row
 from tertulia.store.encoding import STRINGS, dumps
 from tertulia.store.forget.retraction import hide_stating
-from tertulia.store.identities import IdentityCache, upsert_place
+from tertulia.store.identities import upsert_place
 from tertulia.store.message_rows import insert_changes
 
 
@@ -45,6 +45,7 @@ def store_reply(database: Database, outgoing: OutboxItem, known_as: str | None) 
         sent_at=outgoing.sent_at,
         parts=(*([Text(text=reply.text)] if reply.text else []), *reply.media),
         reply_to=None if reply.reply_to is None else messages.quote_of(database, reply.place, reply.reply_to),
+        agent=outgoing.agent,
     )
     if known_as is not None:
         _rename(database, row, known_as, message)
@@ -55,13 +56,17 @@ def store_reply(database: Database, outgoing: OutboxItem, known_as: str | None) 
         message_row = _add_part(database, outgoing, messages.MessageRow(message), outgoing.reply_id)
     if outgoing.status == "doubtful" or outgoing.reply_id is not None or known_as is not None:
         _mark(database, message_row, outgoing)
+    if outgoing.waits and outgoing.status == "sent":
+        _await_others(database, message_row, outgoing)
     if outgoing.run is not None and _answers_hidden(database, row, outgoing.run):
-        said = database.all("SELECT text FROM messages WHERE id = :message", message=message_row)
-        hide_stating(database, {message_row: [text for (text,) in said]}, outgoing.sent_at)
+        said = database.column("SELECT text FROM messages WHERE id = :message", message=message_row)
+        hide_stating(database, {message_row: said}, outgoing.sent_at)
 
 
 def remove_reply(database: Database, outgoing: OutboxItem, known_as: str | None) -> None:
     """Remove the message of a dropped reply, if it has one; of a split reply only this part."""
+    if outgoing.waits and outgoing.reply_id is not None:
+        _await_others_of_rest(database, outgoing)
     if known_as is None:
         return
     _set_message_id(database, outgoing, None)
@@ -84,6 +89,24 @@ def remove_reply(database: Database, outgoing: OutboxItem, known_as: str | None)
     _mark(database, row, outgoing)
 
 
+def _await_others(database: Database, message: int, outgoing: OutboxItem) -> None:
+    """Let a message wait for the other agents, once no part of it is left to send."""
+    left = "SELECT 1 FROM outbox WHERE reply_id = :reply_id AND status IN ('waiting', 'sending') LIMIT 1"
+    if outgoing.reply_id is None or not database.one(left, reply_id=outgoing.reply_id):
+        decisions.add_undecided(database, message, outgoing.sent_at or outgoing.made_at)
+
+
+def _await_others_of_rest(database: Database, dropped: OutboxItem) -> None:
+    """Let the message of a split reply wait, of which a part was dropped after others were sent."""
+    sent = (
+        """SELECT place, message_id FROM outbox WHERE reply_id = :reply_id AND status = 'sent' ORDER BY part LIMIT 1"""
+    )
+    found = database.one(sent, reply_id=dropped.reply_id)
+    message = found and message_rows.find_message(database, *found)
+    if message:
+        _await_others(database, message, dropped)
+
+
 def _set_message_id(database: Database, outgoing: OutboxItem, message_id: str | None) -> None:
     """Name the message of a reply in the outbox."""
     update = "UPDATE outbox SET message_id = :message_id WHERE outgoing_id = :outgoing_id"
@@ -92,9 +115,10 @@ def _set_message_id(database: Database, outgoing: OutboxItem, message_id: str | 
 
 def _rename(database: Database, place: int, known_as: str, message: Message) -> None:
     """Give the message of a doubtful reply, or a part of it, the id of the platform."""
-    if shown := message_rows.find_message(database, place, message.id):  # the platform has shown it to us already
-        _remove_shown(database, shown, message)
     row = message_rows.find_message(database, place, known_as)
+    if shown := message_rows.find_message(database, place, message.id):  # the platform has shown it to us already
+        decisions.move(database, shown, row)
+        _remove_shown(database, shown, message)
     for table in ("messages", "message_parts"):
         update = f"UPDATE {table} SET message_id = :message_id WHERE place = :place AND message_id = :known_as"
         database.run(update, message_id=message.id, place=place, known_as=known_as)
@@ -152,17 +176,15 @@ def _extend(database: Database, message: int, row: messages.MessageRow, at: tupl
 
 
 def _read(database: Database, row: int) -> Message:
-    select = f"SELECT {message_rows.MESSAGE_COLUMNS} FROM messages m WHERE m.id = :message"
-    (found,) = database.all(select, message=row)
-    return message_rows.decode_message(database, found, IdentityCache())
+    (found,) = message_rows.MESSAGES.all(database, "WHERE m.id = :message", message=row)
+    return found
 
 
 def _remove_shown(database: Database, row: int, sent: Message) -> None:
     """Remove a message that the platform showed us, and that is one of ours under another row."""
     author = """SELECT a.author_id FROM messages m JOIN names n ON n.id = m.name JOIN authors a ON a.id = n.author
         WHERE m.id = :message"""
-    ((by,),) = database.all(author, message=row)
-    if by != sent.author.id:
+    if database.value(author, message=row) != sent.author.id:
         raise InvalidValue(f"{sent.id!r} is the id of a message of somebody else")
     _remove(database, row, sent.sent_at)
 
@@ -185,6 +207,6 @@ def _answers_hidden(database: Database, place: int, run: str) -> bool:
     """Return whether a message of a run is hidden; then its reply is hidden too."""
     select = """SELECT message_ids FROM runs r WHERE run_id = :run AND place = :place
         AND EXISTS (SELECT 1 FROM messages m WHERE m.place = r.place AND m.hidden = 1)"""
-    row = database.one(select, run=run, place=place)
+    taken = database.value(select, run=run, place=place)
     hidden = "SELECT 1 FROM messages WHERE place = :place AND message_id IN (:taken) AND hidden = 1 LIMIT 1"
-    return row is not None and database.one(hidden, place=place, taken=list(STRINGS.loads(row[0]))) is not None
+    return taken is not None and database.one(hidden, place=place, taken=list(STRINGS.loads(taken))) is not None

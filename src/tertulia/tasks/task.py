@@ -95,6 +95,7 @@ class Task(Struct, frozen=True, kw_only=True, omit_defaults=True):
     attempts: int = 0  # how often it began
     run: str | None = None  # the run whose plan it belongs to
     made_by: str | None = None  # the run that made it, where it belongs to no plan
+    agent: str = ""  # whose it is
     why: str = ""  # the reason why it failed, also if it will be retried, or was cancelled
     doubtful: bool = False  # it failed because a process ended: nobody knows whether it happened
     again: Recurrence | None = None  # when it comes again; it is pending once more when it is done

@@ -20,13 +20,15 @@ pytest.register_assert_rewrite(
             "store_order_contract",
             "store_room_contract",
             "store_inspection_contract",
+            "store_agent_contract",
             "store_memory_contract",
             "store_machine",
         )
     )
 )
 
-from tertulia.testing.store_conversation_contract import ConversationContract  # noqa: E402 (after the rewriting of asserts is registered)
+from tertulia.testing.store_agent_contract import AgentContract  # noqa: E402 (after the rewriting of asserts is registered)
+from tertulia.testing.store_conversation_contract import ConversationContract  # noqa: E402
 from tertulia.testing.store_inspection_contract import InspectionContract  # noqa: E402
 from tertulia.testing.store_machine import MachineContract  # noqa: E402
 from tertulia.testing.store_memory_contract import MemoryContract  # noqa: E402
@@ -47,6 +49,7 @@ class StoreContract(
     RoomContract,
     MemoryContract,
     InspectionContract,
+    AgentContract,
     MachineContract,
 ):
     """The tests of what the engine relies on. A subclass is called `Test…` and defines `stores`."""

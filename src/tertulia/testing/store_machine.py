@@ -142,7 +142,7 @@ class StoreMachine(RuleBasedStateMachine):
         name = reply.id if doubtful else f"b-{run_id}"
         status: SendStatus = "doubtful" if doubtful else "sent"
         self._do(self._store.outbox.put(_outcome(reply, status, name)))
-        said = a_message(text, id=name, place=place, author=ME, sent_at=LATER, doubtful=doubtful)
+        said = a_message(text, id=name, place=place, author=ME, agent="", sent_at=LATER, doubtful=doubtful)
         self._messages[place][name] = said
         if doubtful:
             self._doubtful[name] = place

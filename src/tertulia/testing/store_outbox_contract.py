@@ -59,7 +59,7 @@ class OutboxContract:
 
         quote = Quote(message_id="m1", author=a_message().author, parts=a_message("photo?").parts)
         parts = (Text(text="Here."), photo)
-        said = a_message(id="77", author=ME, sent_at=LATER, parts=parts, reply_to=quote)
+        said = a_message(id="77", author=ME, sent_at=LATER, parts=parts, reply_to=quote, agent="")
         assert before == 1
         assert await log_of(store) == [a_message("photo?"), said]
         assert await store.log.turns([said]) == {"77": TURNS}

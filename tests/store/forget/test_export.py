@@ -250,5 +250,5 @@ async def test_many_rows_are_exported_in_the_order_in_which_they_were_made(store
 
     assert [row["reply"]["text"] for row in exported["replies"]] == texts
     assert [row["decisions"] for row in exported["messages"]] == [
-        [{"reason": "waiting", "address": None, "at": NOON.isoformat()}]
+        [{"agent": "", "reason": "waiting", "address": None, "at": NOON.isoformat()}]
     ] * 9

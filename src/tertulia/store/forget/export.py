@@ -51,8 +51,8 @@ _LISTS: dict[str, list[tuple[str, str, str]]] = {
     "messages": [
         (
             "decisions",
-            "reason address at",
-            "SELECT message, reason, address, at FROM decisions WHERE message IN (:some) ORDER BY agent",
+            "agent reason address at",
+            "SELECT message, agent, reason, address, at FROM decisions WHERE message IN (:some) ORDER BY agent",
         )
     ],
     "facts": [  # with the text of those sources that the person wrote

@@ -30,7 +30,7 @@ CONVERSATIONS = (
         title TEXT NOT NULL,
         direct INTEGER NOT NULL,  -- whether that is a direct chat
         body TEXT NOT NULL UNIQUE  -- Place as JSON
-    )""",
+    )""",  # messages, runs, facts and episodes name one without a reference, which would be looked for in all of them
     "CREATE INDEX titles_place ON titles (place)",
     f"""CREATE TABLE authors (
         id {SEQUENCE},
@@ -56,9 +56,10 @@ CONVERSATIONS = (
         role TEXT NOT NULL CHECK (role IN ('user', 'model')),
         text TEXT NOT NULL,
         media TEXT,
-        own INTEGER NOT NULL DEFAULT 0,  -- whether the agent wrote it
+        own INTEGER NOT NULL DEFAULT 0,  -- whether an agent of this engine wrote it
+        agent TEXT,  -- which one; empty: the default agent; NULL: none of them
         name INTEGER NOT NULL REFERENCES names (id),
-        title INTEGER NOT NULL REFERENCES titles (id),
+        title INTEGER NOT NULL,
         sent_at TEXT,
         received_at TEXT,  -- none of the agent's own are
         edited_at TEXT,
@@ -85,13 +86,14 @@ CONVERSATIONS = (
     "CREATE INDEX messages_by_forward_author ON messages (forward_author) WHERE forward_author IS NOT NULL",
     f"""CREATE TABLE decisions (  -- why a message that was received is or is not answered
         message INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
-        agent TEXT NOT NULL DEFAULT '',  -- that is meant; empty: nobody, or the only one
+        agent TEXT NOT NULL DEFAULT '',  -- that is meant; empty: nobody, the only one, or it is not decided yet
         place INTEGER NOT NULL,  -- that of the message; a reference would be looked for with every removed place
         reason TEXT NOT NULL,
         address TEXT,  -- how the message speaks to the agent
         edited INTEGER NOT NULL DEFAULT 0,  -- whether it was decided once more after an edit
         run_id TEXT,  -- the run that took the message
         at TEXT,  -- when it was decided; of one that waits, since when
+        position INTEGER NOT NULL DEFAULT 0,  -- in which the agents that are meant answer
         PRIMARY KEY (message, agent)
     ) {BY_KEY}""",
     "CREATE INDEX decisions_waiting ON decisions (place, message) WHERE reason = 'waiting'",
@@ -171,7 +173,7 @@ CONVERSATIONS = (
     "CREATE INDEX place_aliases_by_place ON place_aliases (place)",
     f"""CREATE TABLE place_events (
         id {SEQUENCE},
-        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        place INTEGER NOT NULL,  -- a reference would be looked for in all of them with every removed place
         number INTEGER NOT NULL,  -- in its place, from 1
         run_id TEXT,
         at TEXT,
@@ -213,6 +215,8 @@ CONVERSATIONS = (
         author INTEGER NOT NULL REFERENCES authors (id) ON DELETE CASCADE,
         PRIMARY KEY (day, place, author)
     )""",
+    "CREATE INDEX cap_notices_by_place ON cap_notices (place)",
+    "CREATE INDEX cap_notices_by_author ON cap_notices (author)",
     f"""CREATE TABLE owner_settings (  -- what owners changed by commands
         id {SEQUENCE},
         name TEXT NOT NULL UNIQUE,  -- of the command
@@ -220,6 +224,31 @@ CONVERSATIONS = (
         replaced TEXT NOT NULL,  -- the value of the config at that time
         at TEXT NOT NULL
     )""",
+    f"""CREATE TABLE agents (  -- that owners added while the bot ran
+        id {SEQUENCE},
+        name TEXT NOT NULL,
+        text TEXT NOT NULL,  -- of its persona
+        author INTEGER REFERENCES authors (id) ON DELETE SET NULL,  -- who added it; NULL: forgotten since
+        at TEXT NOT NULL,
+        removed_at TEXT
+    )""",
+    "CREATE UNIQUE INDEX agents_by_name ON agents (name) WHERE removed_at IS NULL",
+    "CREATE INDEX agents_by_author ON agents (author) WHERE author IS NOT NULL",
+    """CREATE TABLE place_agents (  -- which administrators chose
+        place INTEGER PRIMARY KEY REFERENCES places (id) ON DELETE CASCADE,
+        agents TEXT,  -- JSON: their names; NULL: not chosen
+        default_agent TEXT  -- NULL: not chosen
+    )""",
+    f"""CREATE TABLE presences (  -- from which message to which an agent was in a place
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        agent TEXT NOT NULL,
+        since INTEGER NOT NULL,  -- the number of the first message
+        until INTEGER,  -- that of the first one after the last; NULL: it is still there
+        joined_at TEXT NOT NULL,
+        left_at TEXT,
+        PRIMARY KEY (place, agent, since)
+    ) {BY_KEY}""",
+    "CREATE INDEX presences_of_agents ON presences (agent, place) WHERE until IS NULL",
     f"""CREATE TABLE orders (  -- what people asked of the bot from outside of its process
         id {SEQUENCE},
         order_id TEXT NOT NULL UNIQUE,
@@ -264,8 +293,9 @@ RUNS = (
     f"""CREATE TABLE runs (
         id {SEQUENCE},
         run_id TEXT NOT NULL UNIQUE,
+        agent TEXT NOT NULL DEFAULT '',  -- that answers
         place INTEGER NOT NULL REFERENCES places (id),
-        title INTEGER NOT NULL REFERENCES titles (id),
+        title INTEGER NOT NULL,
         target TEXT NOT NULL,
         message_ids TEXT NOT NULL,
         began_at TEXT NOT NULL,
@@ -281,6 +311,7 @@ RUNS = (
         forgotten INTEGER NOT NULL DEFAULT 0  -- whether it showed what was forgotten: its contents were removed
     )""",
     "CREATE INDEX runs_open ON runs (id) WHERE status = 'open'",
+    "CREATE INDEX runs_by_place ON runs (place, id)",
     "CREATE INDEX runs_by_time ON runs (place, began_at)",
     f"""CREATE TABLE records (
         id {SEQUENCE},
@@ -352,6 +383,7 @@ RUNS = (
         place INTEGER NOT NULL REFERENCES places (id),
         run_id TEXT,
         task_id TEXT,
+        agent TEXT NOT NULL DEFAULT '',  -- that says it
         status TEXT NOT NULL CHECK (status IN ('waiting', 'sending', 'sent', 'doubtful', 'dropped')),
         attempts INTEGER NOT NULL,
         text TEXT NOT NULL,
@@ -369,6 +401,7 @@ RUNS = (
         separator TEXT NOT NULL DEFAULT '',  -- between it and the part before it
         edits TEXT,  -- the id of our own message that it replaces
         plain INTEGER NOT NULL DEFAULT 0,  -- whether it goes in plain text, since the service refused its own form
+        waits INTEGER NOT NULL DEFAULT 0,  -- whether its message waits for other agents once it is sent
         unknown_attempts INTEGER NOT NULL DEFAULT 0,  -- of which nobody knows the outcome
         position INTEGER  -- how many messages the place had when it was sent
     )""",
@@ -383,7 +416,7 @@ RUNS = (
     ) {BY_KEY}""",
     "CREATE INDEX outbox_by_status ON outbox (status, id)",
     "CREATE INDEX outbox_by_run ON outbox (run_id) WHERE run_id IS NOT NULL",
-    "CREATE INDEX outbox_by_message ON outbox (place, message_id) WHERE message_id IS NOT NULL",
+    "CREATE INDEX outbox_by_message ON outbox (place, message_id)",
     "CREATE INDEX outbox_by_reply ON outbox (reply_id, part) WHERE reply_id IS NOT NULL",
     "CREATE INDEX outbox_drafts ON outbox (run_id) WHERE kind = 'draft'",
     "CREATE INDEX outbox_purposes ON outbox (run_id, purpose) WHERE purpose IS NOT NULL",
@@ -391,6 +424,7 @@ RUNS = (
     f"""CREATE TABLE tasks (
         id {SEQUENCE},
         task_id TEXT NOT NULL UNIQUE,
+        agent TEXT NOT NULL DEFAULT '',  -- whose it is
         place INTEGER REFERENCES places (id),
         kind TEXT NOT NULL,
         status TEXT NOT NULL,
@@ -410,6 +444,7 @@ RUNS = (
         run_id TEXT REFERENCES runs (run_id) ON DELETE CASCADE,  -- none: it belongs to no run
         step INTEGER,
         attempt INTEGER NOT NULL,  -- at this step, from 1
+        agent TEXT NOT NULL DEFAULT '',  -- for which it was made
         place INTEGER REFERENCES places (id) ON DELETE CASCADE,
         author INTEGER REFERENCES authors (id) ON DELETE CASCADE,  -- who was answered
         model TEXT NOT NULL,  -- that was asked
@@ -448,6 +483,7 @@ RUNS = (
         day TEXT NOT NULL,  -- in UTC
         place INTEGER REFERENCES places (id),  -- none: forgotten since
         author INTEGER REFERENCES authors (id),  -- who was answered; none: forgotten since
+        agent TEXT NOT NULL DEFAULT '',
         model TEXT NOT NULL,
         calls INTEGER NOT NULL,
         input INTEGER NOT NULL,  -- tokens, the cached among them
@@ -456,8 +492,10 @@ RUNS = (
         output INTEGER NOT NULL,
         thought INTEGER NOT NULL,
         money REAL NOT NULL,  -- dollars, where the price was known
-        UNIQUE (day, place, author, model)
+        UNIQUE (day, place, author, agent, model)
     )""",
+    "CREATE INDEX usage_by_place ON usage (place)",
+    "CREATE INDEX usage_by_author ON usage (author)",
 )
 
 CHATS = (

@@ -3,11 +3,12 @@
 import os
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from tertulia.errors import InvalidValue, StoreBroken, StoreBusy, StoreFull, StoreRefused, StoreTooNew, TertuliaError
 from tertulia.files import create_atomically
@@ -29,36 +30,37 @@ class SqliteDatabase(sqlite3.Connection, Connection):
         self.events: list[Any] = []
 
     def all(self, statement: str, /, **values: Any) -> list[Row]:
-        return self.execute(*_translate_statement(statement, values)).fetchall()
+        return self.execute(*_bound(statement, values)).fetchall()
 
     def one(self, statement: str, /, **values: Any) -> Row | None:
-        row: Row | None = self.execute(*_translate_statement(statement, values)).fetchone()
+        row: Row | None = self.execute(*_bound(statement, values)).fetchone()
         return row
 
     def each(self, statement: str, /, **values: Any) -> Iterator[Row]:
-        return self.execute(*_translate_statement(statement, values))
+        return self.execute(*_bound(statement, values))
 
     def run(self, statement: str, /, **values: Any) -> int:
-        return self.execute(*_translate_statement(statement, values)).rowcount
+        return self.execute(*_bound(statement, values)).rowcount
 
     def send(self, statement: str, /, **values: Any) -> None:
-        self.execute(*_translate_statement(statement, values))
+        self.execute(*_bound(statement, values))
 
     def flush(self) -> None:
         """Do nothing: what was sent has run."""
 
     def many(self, statement: str, rows: Iterable[Mapping[str, Any]]) -> None:
         if rows:
-            self.executemany(statement, rows)
+            form = _form(statement)
+            self.executemany(form.text, map(form.bind, rows))
 
     def insert(self, statement: str, /, **values: Any) -> int:
-        return cast("int", self.execute(statement, values).lastrowid)  # `RETURNING` takes twice as long
+        return cast("int", self.execute(*_bound(statement, values)).lastrowid)  # `RETURNING` takes twice as long
 
     def insert_all(self, statement: str, rows: Iterable[Mapping[str, Any]]) -> list[int]:
-        return [cast("int", self.execute(statement, row).lastrowid) for row in rows]
+        return [self.insert(statement, **row) for row in rows]
 
     def insert_new(self, statement: str, /, **values: Any) -> int | None:
-        cursor = self.execute(statement, values)
+        cursor = self.execute(*_bound(statement, values))
         return cursor.lastrowid if cursor.rowcount else None
 
     def begin(self, places: Sequence[Place] = ()) -> None:  # nobody else writes: no place needs a lock
@@ -114,6 +116,9 @@ class SqliteDatabase(sqlite3.Connection, Connection):
         finally:
             self.execute(f"PRAGMA busy_timeout = {int(_BUSY_TIMEOUT * 1000)}")
 
+    def copy_log(self) -> None:
+        self.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+
     def vacuum(self) -> None:
         self.execute("PRAGMA temp_store = FILE")  # the copy may be larger than the memory
         self.execute("VACUUM")
@@ -138,22 +143,40 @@ class SqliteDatabase(sqlite3.Connection, Connection):
         return "the store"
 
 
+class _Form(NamedTuple):
+    """A statement with `?1` for its first value: to find each value by its name took longer than the rest of many."""
+
+    text: str
+    single: str  # the same for lists of one value
+    lists: tuple[str, ...]  # their names
+    bind: Callable[[Mapping[str, Any]], tuple[Any, ...]]  # returns the values in order
+
+
 @lru_cache(4096)
-def _sqlite_form(statement: str) -> tuple[str, str, tuple[str, ...]]:
-    """Return a statement as SQLite takes it, the same for lists of one value, and the names of its lists."""
-    lists = tuple(dict.fromkeys(_LIST.findall(statement)))
+def _form(statement: str) -> _Form:
+    names = tuple(dict.fromkeys(found["list"] or found["name"] for found in _VALUE.finditer(statement)))
+    numbers = {name: number for number, name in enumerate(names, 1)}
+    lists = tuple(dict.fromkeys(found["list"] for found in _VALUE.finditer(statement) if found["list"]))
+
+    def numbered(found: re.Match[str], among: str) -> str:
+        return among.format(numbers[found["list"]]) if found["list"] else f"?{numbers[found['name']]}"
+
     text = statement.replace("IS NOT DISTINCT FROM", "IS").replace("IS DISTINCT FROM", "IS NOT")
-    return _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", text), text, lists
+    many, single = (_VALUE.sub(partial(numbered, among=one), text) for one in (_AMONG, "IN (?{})"))
+    if len(names) > 1:
+        return _Form(many, single, lists, itemgetter(*names))
+    return _Form(many, single, lists, lambda values: tuple([values[name] for name in names]))
 
 
-def _translate_statement(statement: str, values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    text, single, lists = _sqlite_form(statement)
+def _bound(statement: str, values: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]]:
+    """Return a statement as SQLite takes it, and its values in order."""
+    text, single, lists, bind = _form(statement)
     if not lists:
-        return text, values
+        return text, bind(values)
     found = {name: list(values[name]) for name in lists}
     if all(len(some) == 1 for some in found.values()):  # to read JSON takes longer than to find one row
-        return single, values | {name: one for name, (one,) in found.items()}
-    return text, values | {name: dumps(some) for name, some in found.items()}
+        return single, bind({**values, **{name: one for name, (one,) in found.items()}})
+    return text, bind({**values, **{name: dumps(some) for name, some in found.items()}})
 
 
 Database = SqliteDatabase
@@ -161,7 +184,8 @@ MEMORY = ":memory:"
 APPLICATION_ID = 0x5452544C  # `TRTL` in the header of the file
 _PALAVER_ID = 0x504C5652  # `PLVR`: the name of the program before its first release
 
-_LIST = re.compile(r"\bIN \(:(\w+)\)")  # `IN (:rows)`: a list
+_VALUE = re.compile(r"\bIN \(:(?P<list>\w+)\)|:(?P<name>\w+)")  # `IN (:rows)` has a list
+_AMONG = "IN (SELECT value FROM json_each(?{}))"
 _MIN_VERSION = (3, 35, 0)  # the first with RETURNING
 _CHECKPOINT_PAGES = (
     4096  # pages in the log before they are copied into the file: a page that is written often is copied once

@@ -1,0 +1,140 @@
+"""Agents: who speaks in the places of an engine, and which of them in a place. Pure."""
+
+from collections.abc import Collection, Iterable
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
+
+from tertulia.characters import is_blank
+from tertulia.context.values import Persona, require_names
+from tertulia.engine.agents.names import name_key, name_pattern
+from tertulia.engine.limits import Limits
+from tertulia.engine.places import is_identified, is_listed, require_places
+from tertulia.errors import InvalidValue
+from tertulia.messages import Place
+from tertulia.models.base import Model
+from tertulia.profiles import Profile
+from tertulia.toolbox.toolbox import Toolbox
+from tertulia.turns import Settings
+
+
+class Agent(Struct, frozen=True, kw_only=True):
+    """One of the characters of an engine. What it does not have of its own is that of the engine."""
+
+    name: str  # as people see it; empty: that of its account, if it is the only one
+    persona: Persona = Persona()  # has the name of the agent
+    names: tuple[str, ...] = ()  # other names that people use for it; `gryag*` has any ending
+    models: tuple[Model, ...] = ()  # each a fallback for the one before; empty: those of the engine
+    profile: Profile | None = None
+    tools: Toolbox | None = None
+    settings: Settings | None = None
+    memory: Literal["shared", "own"] = "shared"  # whether facts about people are those of all agents, or its own
+    knows: Literal["all", "present"] = "all"  # whether it knows what was said in a place while it was not there
+    limits: Limits | None = None  # caps on what it spends, within those of the engine
+    avatar: str = ""  # a picture of it, for platforms that show one
+    language: str = ""  # of its own lines, for people whose language is unknown; empty: that of the engine
+    places: tuple[str, ...] = ()  # where it takes part, as `service:id`, or a kind of places; empty: everywhere
+    may_send: tuple[str, ...] = ()  # places, as `service:id`, and agents that it may send to
+    accounts: tuple[str, ...] = ()  # platforms whose account is this agent's own
+
+    def __post_init__(self) -> None:
+        if self.persona.name not in ("", self.name):
+            raise InvalidValue(
+                f"agent {self.name!r}: its persona is named {self.persona.name!r}; give both one name, others in names"
+            )
+        force_setattr(self, "persona", replace(self.persona, name=self.name))
+        require_names(self.names)
+        require_places(f"agent {self.name!r}: places", self.places)
+
+    @property
+    def called(self) -> tuple[str, ...]:
+        """What people call it. Its own name is no pattern."""
+        return tuple(one for one in (self.name.rstrip("*"), *self.persona.names, *self.names) if not is_blank(one))
+
+
+class PlaceAgents(Struct, frozen=True, kw_only=True):
+    """The agents of a place, in their order."""
+
+    agents: tuple[Agent, ...]
+    default: Agent | None  # is meant where nobody is named; None: there are no agents
+    account: Agent | None  # is meant by a mention of the account there
+
+
+class Cast(Struct, frozen=True, kw_only=True):
+    """The agents of an engine, in their order."""
+
+    agents: tuple[Agent, ...]
+    default_name: str = ""  # empty: the first is the default agent
+
+    def __post_init__(self) -> None:
+        if not self.agents:
+            raise InvalidValue("there is no agent: an engine has at least one")
+        for at, agent in enumerate(self.agents):
+            require_distinct(agent, self.agents[:at])
+            require_recipients(agent, self.agents)
+        if self.default_name and self.get(self.default_name) is None:
+            raise InvalidValue(f"no agent is named {self.default_name!r}; the agents: {_listed(self.agents)}")
+
+    @property
+    def default(self) -> Agent:
+        """The agent that answers where nobody else is meant."""
+        return self.get(self.default_name) or self.agents[0]
+
+    def get(self, name: str) -> Agent | None:
+        """Return the agent of a name, in any case; the default agent for an empty one."""
+        key = name_key(name or self.default_name)
+        return next((one for one in self.agents if name_key(one.name) == key), None if name else self.agents[0])
+
+    def in_place(
+        self, place: Place, *, former_ids: Collection[str] = (), listed: Iterable[str] = (), default: str = ""
+    ) -> PlaceAgents:
+        """Return the agents of a place: of those whose `places` have it, the ones that its administrators *listed*.
+
+        A list counts as none when none of its agents is there any more. The default agent is the *default* of the
+        administrators, else the one whose account it is, else that of all places, else the first.
+        """
+        agents = tuple(one for one in self.agents if not one.places or is_listed(place, one.places, former_ids))
+        keys = {name_key(name) for name in listed}
+        agents = tuple(one for one in agents if name_key(one.name) in keys) or agents
+        owner = next((one for one in agents if place.platform in one.accounts), None)
+        wanted = (self.get(default) if default else None, owner, self.default, *agents)
+        found = next((one for one in wanted if one in agents), None)
+        return PlaceAgents(agents=agents, default=found, account=owner or found)
+
+
+def require_distinct(agent: Agent, others: Collection[Agent]) -> None:
+    """Raise `InvalidValue` where people could not tell an agent from the *others*."""
+    for one in (agent, *others):
+        if is_blank(one.name) and (one.name or others):
+            raise InvalidValue(f"{one.name!r} is no name of an agent: where there are several, each needs one")
+    for other in others:
+        if name_key(agent.name) == name_key(other.name):
+            raise InvalidValue(f"two agents are named {agent.name!r}: give each its own name")
+        for pattern, whole in (*_fitting(agent, other), *_fitting(other, agent)):
+            raise InvalidValue(
+                f"agent {agent.name!r}: people could not tell it from {other.name!r}: {pattern!r} fits {whole!r}"
+            )
+        for account in set(agent.accounts) & set(other.accounts):
+            raise InvalidValue(f"agent {agent.name!r}: the account {account!r} is that of {other.name!r}")
+
+
+def require_recipients(agent: Agent, agents: Collection[Agent]) -> None:
+    """Raise `InvalidValue` where an agent may send to something else than places and *agents*."""
+    names = {name_key(one.name) for one in agents}
+    if wrong := [one for one in agent.may_send if not is_identified(one) and name_key(one) not in names]:
+        raise InvalidValue(
+            f"agent {agent.name!r}: may_send must hold places as `service:id`, and agents: {_listed(agents)}; "
+            f"not {wrong[0]!r}"
+        )
+
+
+def _listed(agents: Iterable[Agent]) -> str:
+    return ", ".join(one.name or "one without a name" for one in agents)
+
+
+def _fitting(one: Agent, other: Agent) -> Iterable[tuple[str, str]]:
+    """Return the names of one agent that fit a whole name of another."""
+    for pattern in one.called:
+        fits = name_pattern(pattern).fullmatch
+        yield from ((pattern, name) for name in other.called if fits(name_key(name.removesuffix("*"))))
