@@ -27,7 +27,7 @@ LEFT_OUT = {
     "texts about other people": "`about_others` is true where only words of this person are in them",
 }
 _ABOUT_OTHERS = ("facts_about_others", "summaries_of_others", "episodes_of_others", "window_summaries")
-_SHOWN = {name: section for name, section in reversed(SECTIONS.items()) if section.shown}
+SHOWN = {name: section for name, section in reversed(SECTIONS.items()) if section.shown}
 
 # The places with their newest titles.
 _PLACES = """SELECT p.id, p.platform, p.place_id, p.thread,
@@ -77,7 +77,7 @@ def export_plan(database: Database, plan: Plan) -> dict[str, Any]:
     named = ("platform", "id", "thread", "title")
     places = {row: dict(zip(named, place, strict=True)) for row, *place in database.all(_PLACES)}
     sections: dict[str, list[dict[str, Any]]] = {}
-    for name, section in _SHOWN.items():
+    for name, section in SHOWN.items():
         rows = _rows(database, name, section, plan)
         sections.setdefault(SHOWN_WITH.get(name, name), []).extend(_finish(name, row, places) for row in rows)
     entries = (

@@ -326,9 +326,7 @@ class Planner:
     def _texts_of(self, message: _Message) -> Iterator[tuple[int, Any, str]]:
         """Yield the texts of a message of somebody else, also what it quotes of people but this one."""
         origin, quote, place = message.origin, message.quote, message.place
-        author = message.author
-        if origin:
-            author = None if origin.persona else message.whose
+        author = message.author if origin is None else None if origin.persona else message.whose
         if author not in (self._author, None):  # None: forwarded from an unknown account or an agent
             yield from ((place, author, text) for text in texts_of(message.parts))
         whom = quote and quote.forwarded_from is None and quote.author
