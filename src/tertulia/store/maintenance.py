@@ -41,17 +41,21 @@ COUNTED = ("places", "messages", "runs", "replies", "tasks", "files")
 
 def check(database: Connection, rules: PlanRules) -> list[str]:
     """Check the file, the numbers of messages, tasks, the index and every value; return the faults."""
-    return database.faults() or [*_orphans(database)] or [
-        *_miscounted(database),
-        *_unreadable_messages(database),
-        *fact_rows.find_faults(database),
-        *_unreadable_values(database),
-        *_unreadable_layers(database),
-        *decisions.find_faults(database),
-        *agents.find_faults(database),
-        *_misplaced_tasks(database, rules),
-        *_misindexed(database),
-    ]
+    return (
+        database.faults()
+        or [*_orphans(database)]
+        or [
+            *_miscounted(database),
+            *_unreadable_messages(database),
+            *fact_rows.find_faults(database),
+            *_unreadable_values(database),
+            *_unreadable_layers(database),
+            *decisions.find_faults(database),
+            *agents.find_faults(database),
+            *_misplaced_tasks(database, rules),
+            *_misindexed(database),
+        ]
+    )
 
 
 def count_rows(database: Database) -> dict[str, int]:
