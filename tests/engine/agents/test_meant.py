@@ -132,6 +132,19 @@ def test_an_account_of_its_own_is_that_agent() -> None:
     ]
 
 
+def test_several_accounts_in_one_group_are_their_agents() -> None:
+    marie = Author(id="43", name="Curie", username="curie_bot")
+    by = replace(HERE, accounts={"Marie": marie})
+
+    assert meant(by, a_message("@salon_bot or @curie_bot?")) == ["Gryag: mention", "Marie: mention"]
+    assert meant(by, a_message("Curie?")) == ["Marie: name"]
+    assert meant(by, a_message("what?", reply_to=a_quote(author=marie))) == ["Marie: reply"]
+    assert meant(by, a_message("Albert, Marie", author=marie)) == ["Albert: name"]
+    assert meant(by, a_message("Marie", author=OTHER_BOT), [a_message("hi", author=marie)] * 2) == [
+        "Marie agents in a row"
+    ]
+
+
 @pytest.mark.parametrize(
     ("message", "wrote", "quoted", "expected"),
     [

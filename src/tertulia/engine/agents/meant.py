@@ -1,6 +1,6 @@
 """Who is meant: which agents of a place a message is for, and how it speaks to them. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import isawaitable
 
 from msgspec import Struct
@@ -30,7 +30,8 @@ class Recipients(Struct, frozen=True, kw_only=True, dict=True):
 
     cast: Cast
     here: PlaceAgents
-    me: Author  # our account
+    me: Author  # our account, which the agents share or which is one agent's own
+    accounts: Mapping[str, Author] = {}  # further ones on the service that are agents' own, by the names of these
     rule: Rule | None = None  # says which further messages in groups the default agent answers
     blocked: frozenset[tuple[str, str]] = frozenset()  # platforms and ids of authors
     agents_in_a_row: int = 2  # messages of agents after which all of them wait for a person
@@ -73,8 +74,14 @@ class Recipients(Struct, frozen=True, kw_only=True, dict=True):
         if known is not None:
             agent = self.cast.get(known)
             return agent.name if agent else known  # it was removed
-        is_ours = author is not None and author.id == self.me.id  # only the id counts, not a name or a persona
-        return (self.here.account or self.cast.default).name if is_ours else None
+        if author is None:
+            return None
+        return next((name for name, one in self.our_accounts if one.id == author.id), None)  # by no name or persona
+
+    @property
+    def our_accounts(self) -> list[tuple[str, Author]]:
+        """Our accounts, each with the name of the agent that is meant by it."""
+        return [((self.here.account or self.cast.default).name, self.me), *self.accounts.items()]
 
     def _called(self, message: Message, quoted: str | None, *, besides: str | None = None) -> Addressed:
         """Return the agents that a message mentions, else the one that it quotes, else those that it names."""
@@ -118,13 +125,13 @@ class Recipients(Struct, frozen=True, kw_only=True, dict=True):
 
 def _search_of(recipients: Recipients) -> NameSearch:
     """Return the search for the names of all agents, also of those that are not here: who means them means no other."""
-    cast, me, account = recipients.cast.agents, recipients.me, recipients.here.account
+    cast = recipients.cast.agents
     names = [Called(name, one.name, "name") for one in cast for name in one.called]
     if len(cast) > 1:
         names += [Called(f"@{name}", agent, "mention") for name, agent, _ in names if not name.endswith("*")]
-    if account:
-        names.append(Called(me.name.rstrip("*"), account.name, "name"))
-        names.append(Called(f"@{(me.username or '').lstrip('@')}", account.name, "mention"))
+    for agent, account in recipients.our_accounts:
+        names.append(Called(account.name.rstrip("*"), agent, "name"))
+        names.append(Called(f"@{(account.username or '').lstrip('@')}", agent, "mention"))
     return NameSearch(names)
 
 
