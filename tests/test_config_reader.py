@@ -250,6 +250,7 @@ quoted = "\'\'\'"
         (("limits", "messages"), 7),
         (("limits", "person", "tokens"), 8),
         (("limits", "person"), 8),
+        (("prices",), 10),
         (("prices", "my model"), 10),
         (("prices", "my model", "money"), 11),
         (("prices", "my model", "other"), 13),

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from tertulia.code_location import error_location
 from tertulia.config import (
@@ -19,12 +19,14 @@ from tertulia.config import (
     Config,
     ConfigFile,
     PlatformConfig,
+    cast_of,
     load_config,
     load_object,
     local_zone,
 )
 from tertulia.config_reader import is_secret
 from tertulia.context.values import Persona
+from tertulia.engine.agents.agent import Cast
 from tertulia.engine.background import EngineClock, RealClock, Sleep
 from tertulia.engine.describers import ModelDescriber, by_model
 from tertulia.engine.engine import Engine
@@ -244,15 +246,50 @@ async def open_replayer(
 
 @asynccontextmanager
 async def tools_of(
-    file: ConfigFile, store: Store, now: Callable[[], datetime], zone: str, environment: Mapping[str, str]
+    file: ConfigFile,
+    store: Store,
+    now: Callable[[], datetime],
+    zone: str,
+    environment: Mapping[str, str],
+    *,
+    agent: str = "",
 ) -> AsyncIterator[Toolbox]:
-    """Open the tools that a config names."""
-    names = [name for name in file.config.tools if name != "memory" or file.config.memory.enabled]
+    """Open the tools that a config names, or those that it names for one of its agents."""
+    table = file.agents[agent] if agent else file.config
+    names = [name for name in table.tools or () if name != "memory" or file.config.memory.enabled]
     async with AsyncExitStack() as opened:
-        with file.naming("tools"):
+        with file.naming(*(("agents", agent) if agent else ()), "tools"):
             opening = open_tools(names, store=store, now=now, zone=zone, environment=environment, load=load_object)
             toolbox = Toolbox(await opened.enter_async_context(opening))
         yield toolbox
+
+
+async def open_cast(
+    file: ConfigFile,
+    store: Store,
+    opened: AsyncExitStack,
+    environment: Mapping[str, str],
+    *,
+    models: Mapping[str, Model] | None,
+    now: Callable[[], datetime],
+    zone: str,
+) -> Cast:
+    """Return the agents of a config with their models and tools, which are closed with *opened*.
+
+    *models* are open already, by name; None: the agents have none of their own.
+    """
+    named = [] if models is None else [name for one in file.agents.values() for name in one.models]
+    found = dict(models or {})
+    for name in dict.fromkeys(named):
+        if name not in found:
+            model = await open_model(name, file, opened, environment)
+            found[name] = with_cache(model, store, opened) if file.config.cache else model
+    tools = {
+        name: await opened.enter_async_context(tools_of(file, store, now, zone, environment, agent=name))
+        for name, one in file.agents.items()
+        if one.tools is not None
+    }
+    return cast_of(file, models=found, tools=tools)
 
 
 def with_cache(model: Model, store: Store, opened: AsyncExitStack) -> Model:
@@ -312,9 +349,7 @@ def models_of(file: ConfigFile) -> Sequence[str]:
 
 
 def persona_of(config: Config) -> Persona:
-    fields = asdict(config.persona)
-    fields.pop("file")
-    return Persona(**fields)
+    return config.persona.persona
 
 
 def open_platform(name: str, platform: PlatformConfig, file: ConfigFile) -> Platform:
@@ -398,7 +433,9 @@ def error_line(error: Exception) -> str:
 
 async def open_model(name: str, file: ConfigFile, opened: AsyncExitStack, environment: Mapping[str, str]) -> Model:
     """Return a model that the config names; it is closed with *opened*."""
-    keys = {file.config.media.describe: ("media", "describe"), file.config.memory.model: ("memory", "model")}
+    keys: dict[str, tuple[str, ...]]
+    keys = {model: ("agents", agent, "model") for agent, one in file.agents.items() for model in one.models}
+    keys |= {file.config.media.describe: ("media", "describe"), file.config.memory.model: ("memory", "model")}
     with file.naming(*(("model",) if name in file.config.models else keys[name])):
         model: Any = choose_model(name, hints=HINTS, environment=environment).model
     opened.push_async_callback(model.aclose)

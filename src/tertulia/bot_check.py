@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack
 from difflib import get_close_matches
 from pathlib import Path
@@ -31,8 +31,11 @@ from tertulia.config import (
     IN_MEMORY,
     NO_MODEL,
     RENAMED,
+    AgentConfig,
+    AgentOptions,
     Config,
     ConfigFile,
+    PersonaConfig,
     TracesConfig,
     WebConfig,
     load_config,
@@ -79,12 +82,13 @@ async def check_bot(path: Path, environment: Mapping[str, str] = os.environ) -> 
             yield Finding(what="config", ok=False, line=redact_keys(line))
         return
     yield Finding(what="config", ok=True, line=str(path))
-    for variable in unknown_variables(environment):
+    for variable in unknown_variables(environment, file.agents):
         yield variable
     zone = file.config.zone or local_zone(environment)
     yield await _finding("zone", _zone(zone, file))
     yield await _finding("profile", _profile(file))
-    yield _persona(file.config)
+    if not file.agents:
+        yield _persona("persona", file.config.persona)
     yield (store := await _finding("store", _store(file.store)))
     for setting in await _owner_settings(file) if store.ok else ():
         line = f"an owner changed it by /{setting.name} on {setting.at.date()}"
@@ -93,6 +97,10 @@ async def check_bot(path: Path, environment: Mapping[str, str] = os.environ) -> 
     if file.media_folder or (store.ok and not media.ok):
         yield media
     yield await _finding("tools", _tools(file, zone, environment))
+    for name, agent in file.agents.items():
+        yield _persona(f"agent {name}", agent.persona)
+        if agent.tools is not None:
+            yield await _finding(f"agent {name}", _tools(file, zone, environment, agent=name))
     if missing := missing_decoders():
         yield Finding(what="media", ok=True, line=f"tertulia[media] is not installed: no {', '.join(missing)}")
     try:
@@ -101,6 +109,7 @@ async def check_bot(path: Path, environment: Mapping[str, str] = os.environ) -> 
         yield _failed("model", error)
         names = ()
     others = [file.config.memory.model, file.config.media.describe]
+    others += [name for agent in file.agents.values() for name in agent.models]
     for name in dict.fromkeys([*names, *(name for name in others if name not in ("", NO_MODEL))]):
         yield await _finding("model", _model(name, file, environment))
     if file.config.media.transcribe:
@@ -120,9 +129,11 @@ async def check_bot(path: Path, environment: Mapping[str, str] = os.environ) -> 
         )
 
 
-def unknown_variables(environment: Mapping[str, str]) -> list[Finding]:
-    """Return a finding for each variable that begins like ours and means nothing."""
-    known = OTHER_VARIABLES | set(RENAMED) | {key.variable for key in keys_of(Config)}
+def unknown_variables(environment: Mapping[str, str], agents: Iterable[str] = ()) -> list[Finding]:
+    """Return a finding for each variable that begins like ours and means nothing; *agents* have tables."""
+    keys = [*keys_of(Config), *keys_of(AgentOptions, ("agents",))]
+    keys += [key for name in agents for key in keys_of(AgentConfig, ("agents", name))]
+    known = OTHER_VARIABLES | set(RENAMED) | {key.variable for key in keys}
     found = []
     for name in sorted(environment):
         if name.startswith(PREFIX) and name not in known and not name.startswith(f"{PREFIX}PLATFORMS_"):
@@ -158,11 +169,10 @@ async def _profile(file: ConfigFile) -> str:
         return profile_of(file.config.profile, file.config.context).name
 
 
-def _persona(config: Config) -> Finding:
-    persona = config.persona
+def _persona(what: str, persona: PersonaConfig) -> Finding:
     if not persona.text:
-        return Finding(what="persona", ok=True, line="none: persona.file or persona.text says who the bot is")
-    return Finding(what="persona", ok=True, line=f"{len(persona.text)} characters, {persona.file or 'persona.text'}")
+        return Finding(what=what, ok=True, line="none: persona.file or persona.text says who the bot is")
+    return Finding(what=what, ok=True, line=f"{len(persona.text)} characters, {persona.file or 'persona.text'}")
 
 
 async def _store(path: str) -> str:
@@ -219,10 +229,10 @@ def _require_writable(folder: Path, what: str) -> None:
         raise StoreRefused(f"{what}: {folder} cannot be written ({error.strerror or error})") from error
 
 
-async def _tools(file: ConfigFile, zone: str, environment: Mapping[str, str]) -> str:
+async def _tools(file: ConfigFile, zone: str, environment: Mapping[str, str], *, agent: str = "") -> str:
     async with (
         Store.open(":memory:") as store,
-        tools_of(file, store, RealClock().now, zone, environment) as toolbox,
+        tools_of(file, store, RealClock().now, zone, environment, agent=agent) as toolbox,
     ):
         return ", ".join(spec.name for spec in toolbox.specs) or "none"
 

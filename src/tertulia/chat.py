@@ -24,16 +24,16 @@ from tertulia.run.journal import InMemoryJournal, Journal, Run, ToolRun
 from tertulia.run.loop import (
     STEPS,
     NoAnswer,
-    Refresh,
     RunAnswered,
     RunLoop,
+    RunOptions,
     ToolsStopped,
     optional_tools,
     without_tools,
 )
-from tertulia.run.model_calls import CALL_TIMEOUT, AttemptFailed, ModelCalls
+from tertulia.run.model_calls import CALL_TIMEOUT, AttemptFailed, ModelCalls, RetryWaits
+from tertulia.run.run_host import RunHost
 from tertulia.run.stored_chat import StoredChat, UnstoredChat, give_up, replay
-from tertulia.toolbox.run_context import RunContext
 from tertulia.toolbox.toolbox import Function, Tool, Toolbox
 from tertulia.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, cut_turn, user
 from tertulia.type_checks import require_options
@@ -43,9 +43,19 @@ T = TypeVar("T")
 Opening = Callable[[History], Turn | None]  # returns the turn to send; appends results itself, and returns None
 
 
-def _context(run: Run, tool: ToolRun) -> RunContext:
-    """Return the context of a tool in a chat: there is no place, and no message."""
-    return RunContext(run_id=run.id, step=tool.step, call=tool.number, now=tool.began_at)
+class _ChatHost(RunHost):
+    """What the loop of an exchange asks of its chat."""
+
+    def __init__(self, layers: ChatLayers, large_data: LargeData, expired_files: ExpiredFiles) -> None:
+        super().__init__(attachments=large_data, expired_files=expired_files)
+        self._layers = layers
+        self._large_data = large_data
+
+    async def refresh(self, prompt: Prompt) -> Prompt:
+        return await self._layers.refresh(prompt)
+
+    async def store_media(self, run: Run, result: ToolResult) -> ToolResult:
+        return await self._large_data.fetch_result(result)
 
 
 def _now() -> datetime:
@@ -307,7 +317,7 @@ class Chat:
         """Run the loop from the end of *journal*, or from its start, and append each step to the history."""
         history = self._history  # if it is cleared meanwhile, the steps of this exchange go with it
         begun = journal or self._new_journal(await layers.build(), settings)
-        loop = self._loop(begun, layers.refresh, streaming=streaming)
+        loop = self._loop(begun, layers, streaming=streaming)
         if self._stored is not None and journal is None:
             await self._stored.begin(history, loop.journal, asked)
         arrived: list[Part] = []  # of the response that streams in
@@ -329,6 +339,8 @@ class Chat:
                             arrived = []
                         case ToolsStopped():
                             history.append(event.results, valid=True)
+                        case ToolRun() | RetryWaits():
+                            pass
                         case Text(text="") | Thought(text=""):
                             arrived.append(event)  # a signature alone: nothing to show
                         case RunAnswered():
@@ -367,21 +379,15 @@ class Chat:
         )
         return Journal(run=run, prompt=first)
 
-    def _loop(self, journal: Journal, refresh: Refresh | None, *, streaming: bool) -> RunLoop:
+    def _loop(self, journal: Journal, layers: ChatLayers, *, streaming: bool) -> RunLoop:
         return RunLoop(
             journal,
+            _ChatHost(layers, self._large_data, self._expired_files),
             store=self._stored.runs if self._stored else InMemoryJournal(),
             models=[self.model],
             toolbox=self._toolbox,
-            now=self._now,
-            steps=self._steps,
-            fallbacks=(),
             calls=ModelCalls(streaming=streaming, retries=0, timeout=self._call_timeout, now=self._now),
-            refresh=refresh,
-            expired_files=self._expired_files,
-            attachments=self._large_data,
-            context=_context,
-            store_media=self._large_data.fetch_result,
+            options=RunOptions(steps=self._steps, fallbacks=()),
         )
 
     def _with_cut_calls_named(self, response: Response) -> Response:

@@ -24,9 +24,8 @@ from tertulia.models.base import Model, media_taken
 from tertulia.parts import Media, Part, Text, ToolResult
 from tertulia.profiles import PROFILES
 from tertulia.run.dynamic_layer import DynamicLayer
-from tertulia.run.loop import Refresh
 from tertulia.run.stored_chat import ChatHome
-from tertulia.turns import Layer, Turn
+from tertulia.turns import Layer, Prompt, Turn
 
 AGENT, PERSON = Author(id="agent", name=""), Author(id="", name="")
 PROFILE = PROFILES["layered"]
@@ -39,16 +38,13 @@ class ChatLayers(Protocol):
         """Return the layers of its first prompt."""
         ...
 
-    @property
-    def refresh(self) -> Refresh | None:
-        """Brings the layers of a later step up to date."""
+    async def refresh(self, prompt: Prompt) -> Prompt:
+        """Return the prompt of a later step with its layers as they are now."""
         ...
 
 
 class PlainLayers:
     """The instruction, the history and the trigger, turn for turn."""
-
-    refresh = None
 
     def __init__(self, system: str, turns: Sequence[Turn]) -> None:
         self._system = system
@@ -60,6 +56,9 @@ class PlainLayers:
             Layer(name="buffered", turns=self._turns[:-1]),
             Layer(name="trigger", turns=self._turns[-1:]),
         )
+
+    async def refresh(self, prompt: Prompt) -> Prompt:
+        return prompt
 
 
 class ChatContext:
@@ -111,9 +110,8 @@ class ContextLayers:
         self._now = now
         self._dynamic = DynamicLayer(gather_context, PROFILE.build, now=now)
 
-    @property
-    def refresh(self) -> Refresh | None:
-        return self._dynamic.refresh if self._has_state else None
+    async def refresh(self, prompt: Prompt) -> Prompt:
+        return await self._dynamic.refresh(prompt) if self._has_state else prompt
 
     async def build(self) -> tuple[Layer, ...]:
         gathered = await self._gather()

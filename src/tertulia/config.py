@@ -8,23 +8,28 @@ from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from types import FunctionType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
 from msgspec import Meta, Struct
 from msgspec.structs import asdict, replace
 
-from tertulia.config_reader import PREFIX, ConfigReader
+from tertulia.config_reader import PREFIX, ConfigReader, KeyPath
 from tertulia.context.gather import ContextOptions
-from tertulia.context.values import Persona
+from tertulia.context.values import Persona, require_names
+from tertulia.engine.agents.agent import Agent, Cast, require_distinct, require_recipients
 from tertulia.engine.behavior import Behavior
-from tertulia.engine.limits import Limits
+from tertulia.engine.languages import languages_with, lines_in
+from tertulia.engine.limits import Cap, Limits
+from tertulia.engine.places import require_places
 from tertulia.errors import InvalidValue
 from tertulia.media.values import MediaOptions
+from tertulia.models.base import Model
 from tertulia.models.prices import PRICES
+from tertulia.profiles import profile_of
 from tertulia.store_url import is_url
 from tertulia.tasks.kinds import KINDS
-from tertulia.toolbox.toolbox import Tool
+from tertulia.toolbox.toolbox import Tool, Toolbox
 from tertulia.turns import Effort, Settings
 
 FILE = "tertulia.toml"
@@ -50,6 +55,10 @@ class PersonaConfig(Persona, frozen=True, kw_only=True, omit_defaults=True):
     """A persona whose text may be in a file."""
 
     file: str = ""  # relative to the config
+
+    @property
+    def persona(self) -> Persona:
+        return Persona(**{name: getattr(self, name) for name in Persona.__struct_fields__})
 
 
 class SettingsConfig(Settings, frozen=True, kw_only=True, omit_defaults=True):
@@ -103,6 +112,48 @@ class TracesConfig(Struct, frozen=True, kw_only=True):
     content: bool = False  # whether spans have what people and models wrote
 
 
+class CapsConfig(Struct, frozen=True, kw_only=True):
+    """Caps of one agent, within those of the bot."""
+
+    place: Cap = Cap()
+    person: Cap = Cap()
+    total: Cap = Cap()
+
+
+class AgentConfig(Struct, frozen=True, kw_only=True):
+    """One of several agents, `[agents.NAME]`. What it does not say is as it is for the bot."""
+
+    persona: PersonaConfig = PersonaConfig()  # its name is NAME
+    names: tuple[str, ...] = ()  # other names that people use for it
+    model: str | tuple[str, ...] = ()
+    profile: str = ""
+    tools: tuple[str, ...] | None = None
+    settings: SettingsConfig = SettingsConfig()
+    memory: Literal["shared", "own"] = "shared"  # whether facts about people are those of all agents, or its own
+    knows: Literal["all", "present"] = "all"  # whether it knows what was said in a place while it was not there
+    limits: CapsConfig = CapsConfig()
+    avatar: str = ""  # a picture of it, for platforms that show one
+    language: str = ""
+    places: tuple[str, ...] = ()  # where it takes part, as `service:id`, or a kind of places; empty: everywhere
+    may_send: tuple[str, ...] = ()  # places and agents that it may send to
+    accounts: tuple[str, ...] = ()  # platforms whose account is its own
+
+    def __post_init__(self) -> None:
+        require_names(self.names)
+        require_places("places", self.places)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return (self.model,) if isinstance(self.model, str) else self.model
+
+
+class AgentOptions(Struct, frozen=True, kw_only=True):
+    """What `[agents]` says of all of them."""
+
+    default: str = ""  # who answers where nobody is named; empty: the first
+    locked: bool = False  # whether commands cannot change who is in a place
+
+
 class PlatformConfig(Struct, frozen=True, kw_only=True):
     """A platform: its class, and what that is called with."""
 
@@ -130,6 +181,7 @@ class Config(Struct, frozen=True, kw_only=True):
     web: WebConfig = WebConfig()
     traces: TracesConfig = TracesConfig()
     platforms: dict[str, Any] = {}  # the raw tables; `ConfigFile.platforms` has them checked
+    agents: dict[str, Any] = {}  # the same; `ConfigFile.agents`
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -141,6 +193,8 @@ class ConfigFile(Struct, frozen=True, kw_only=True):
 
     config: Config
     platforms: Mapping[str, PlatformConfig] = {}
+    agents: Mapping[str, AgentConfig] = {}  # by name; empty: the persona of the config is the only one
+    agent_options: AgentOptions = AgentOptions()
     web: WebConfig | None = None  # None: the bot serves no page
     traces: TracesConfig | None = None  # None: nothing is traced
     folder: Path = Path()
@@ -216,16 +270,72 @@ def read_config(text: str, environment: Mapping[str, str], *, path: Path | None 
         where = reader.place_of(("behavior", "blocks"))
         raise InvalidValue(f"{where}: behavior.blocks must hold some of {', '.join(KINDS)}, not {', '.join(unknown)}")
     folder = path.parent if path else Path()
-    config = replace(config, persona=_with_text(config.persona, folder, reader))
+    config = replace(config, persona=_with_text(config.persona, folder, reader, ("persona",)))
     platforms = _platforms(config.platforms, reader, environment)
     if config.telegram != TelegramConfig() or "telegram" in reader.tables:
         options = {name: value for name, value in asdict(config.telegram).items() if value}
         platforms = {"telegram": PlatformConfig(use=PLATFORMS["telegram"], options=options), **platforms}
     web = config.web if config.web != WebConfig() or "web" in reader.tables else None
     traces = config.traces if config.traces != TracesConfig() or "traces" in reader.tables else None
-    return ConfigFile(
-        config=config, platforms=platforms, web=web, traces=traces, folder=folder, path=path, reader=reader
+    agent_options, agents = _agents(config, folder, reader)
+    file = ConfigFile(
+        config=config,
+        platforms=platforms,
+        agents=agents,
+        agent_options=agent_options,
+        web=web,
+        traces=traces,
+        folder=folder,
+        path=path,
+        reader=reader,
     )
+    cast_of(file)  # that its agents go together
+    return file
+
+
+def cast_of(
+    file: ConfigFile, *, models: Mapping[str, Model] | None = None, tools: Mapping[str, Toolbox] | None = None
+) -> Cast:
+    """Return the agents of a config, with those of their *models* and *tools* that are open, by names and by agents."""
+    config, agents = file.config, list[Agent]()
+    if not file.agents:
+        persona = config.persona.persona
+        agents = [Agent(name=persona.name, persona=persona, names=config.behavior.names)]
+    for name, one in file.agents.items():
+        with file.naming("agents", name, "language"):
+            if one.language and lines_in(one.language, languages_with(config.behavior.lines)) is None:
+                raise InvalidValue(f"{one.language!r} has no lines; add them to behavior.lines")
+        with file.naming("agents", name, "accounts"):
+            if wrong := [account for account in one.accounts if account not in file.platforms]:
+                raise InvalidValue(f"there is no platform {wrong[0]!r}")
+        with file.naming("agents", name, "profile"):
+            profile = profile_of(one.profile, config.context) if one.profile else None
+        with file.naming("agents", name):
+            caps = one.limits
+            agent = Agent(
+                name=name,
+                persona=one.persona.persona,
+                names=one.names,
+                models=tuple(models[model] for model in one.models if model in models) if models else (),
+                profile=profile,
+                tools=tools.get(name) if tools else None,
+                settings=one.settings if one.settings != SettingsConfig() else None,
+                memory=one.memory,
+                knows=one.knows,
+                limits=None if caps == CapsConfig() else Limits(place=caps.place, person=caps.person, total=caps.total),
+                avatar=one.avatar,
+                language=one.language,
+                places=one.places,
+                may_send=one.may_send,
+                accounts=one.accounts,
+            )
+            require_distinct(agent, agents)
+        agents.append(agent)
+    for agent in agents:
+        with file.naming("agents", agent.name, "may_send"):
+            require_recipients(agent, agents)
+    with file.naming("agents", "default"):
+        return Cast(agents=tuple(agents), default_name=file.agent_options.default)
 
 
 def load_object(name: str) -> Any:
@@ -258,13 +368,13 @@ def _names_hint(wanted: str, module: str) -> str:
     return f"; there are {', '.join(names)}" if 0 < len(names) <= 10 else ""
 
 
-def _with_text(persona: PersonaConfig, folder: Path, reader: ConfigReader) -> PersonaConfig:
+def _with_text(persona: PersonaConfig, folder: Path, reader: ConfigReader, key: KeyPath) -> PersonaConfig:
     if not persona.file:
         return persona
     try:
         return replace(persona, text=read_persona(folder / persona.file))
     except InvalidValue as error:
-        raise InvalidValue(f"{reader.place_of(('persona', 'file'))}: {error}") from error
+        raise InvalidValue(f"{reader.place_of((*key, 'file'))}: {error}") from error
 
 
 def read_persona(file: Path) -> str:
@@ -299,3 +409,19 @@ def _platforms(
             reader.refuse((*path, "use"), use, 'the class of the platform, as "module:Class", or "telegram"')
         made[name] = PlatformConfig(use=use, options=options)
     return made
+
+
+def _agents(config: Config, folder: Path, reader: ConfigReader) -> tuple[AgentOptions, dict[str, AgentConfig]]:
+    """Return what a config says of its agents: of all of them, and of each."""
+    own = {name: value for name, value in config.agents.items() if name in AgentOptions.__struct_fields__}
+    options, agents = reader.read(AgentOptions, own, ("agents",)), dict[str, AgentConfig]()
+    for name, table in config.agents.items():
+        if name not in own:
+            path = ("agents", name)
+            one = reader.read(AgentConfig, table, path)
+            agents[name] = replace(one, persona=_with_text(one.persona, folder, reader, (*path, "persona")))
+    personal = {("persona", name) for name in PersonaConfig.__struct_fields__} | {("behavior", "names")}
+    if agents and (written := [key for key in sorted(personal) if getattr(getattr(config, key[0]), key[1])]):
+        where = f"{reader.place_of(written[0])}: {'.'.join(written[0])}"
+        raise InvalidValue(f"{where}: where there are tables [agents.NAME], each has its own persona and names")
+    return options, agents

@@ -93,12 +93,12 @@ class ConfigReader:
         except (ValueError, RecursionError) as error:  # a number with thousands of digits, or lists in lists in lists
             raise InvalidValue(f"{file}:{_line_of_excess(text)}: a value is too long or nested too deeply") from error
 
-    def read(self, schema: type[T], table: Any) -> T:
+    def read(self, schema: type[T], table: Any, before: KeyPath = ()) -> T:
         """Return the value of a table; a key that neither it nor the environment has gets its default.
 
-        Raise `InvalidValue` with a line for each mistake.
+        *before* is where the table is. Raise `InvalidValue` with a line for each mistake.
         """
-        value = self._read(schema, table, (), known=list(_paths_of(schema)))
+        value = self._read(schema, table, before, known=list(_paths_of(schema, before)))
         if self._errors:
             raise InvalidValue("\n".join(self._errors[:_MOST_ERRORS]))
         return value
@@ -208,12 +208,12 @@ class ConfigReader:
 
 
 def line_of(text: str, path: KeyPath) -> int | None:
-    """Return the line in which a key, or the header of a table, is written; None for neither."""
+    """Return the line in which a key, or the first header of a table or one in it, is written; None for neither."""
     table: KeyPath = ()
     for number, statement, written in _statements(text):
         if statement.lstrip().startswith("["):
             table = _only_path(written)
-            if table == path:
+            if table[: len(path)] == path:
                 return number
         elif path[: len(table)] == table and len(path) > len(table) and _has(written, path[len(table) :]):
             return number

@@ -57,7 +57,7 @@ def test_the_template_has_every_key_of_a_config() -> None:
             written.add(table + key[1])
 
     keys = {key.name for key in keys_of(Config)}
-    assert {name for name in written if not name.startswith("platforms.")} == keys - {"platforms"}
+    assert {name for name in written if not name.startswith("platforms.")} == keys - {"platforms", "agents"}
 
 
 def test_the_defaults_of_the_template_are_those_of_the_code(tmp_path: Path) -> None:
@@ -184,6 +184,25 @@ async def test_check_looks_at_the_page_and_the_traces(
     findings = [one async for one in check_bot(tmp_path / "tertulia.toml", {})]
 
     assert [(one.what, one.ok, one.line) for one in findings[-2:]] == found
+
+
+async def test_check_looks_at_each_agent(tmp_path: Path) -> None:
+    (tmp_path / "tertulia.toml").write_text(
+        'model = "smollm2"\n[agents.Albert]\npersona.text = "Be Albert."\nmodel = "openai:gpt-5.6"\ntools = ["clock"]\n'
+        '[agents.Marie]\ntools = ["nothing"]'
+    )
+
+    found = [one async for one in check_bot(tmp_path / "tertulia.toml", {"TERTULIA_AGENTS_MARIE_KNOWS": "all"})]
+
+    *agents, refused = [one for one in found if one.what.startswith("agent")]
+    assert agents == [
+        Finding(what="agent Albert", ok=True, line="10 characters, persona.text"),
+        Finding(what="agent Albert", ok=True, line="current_time"),
+        Finding(what="agent Marie", ok=True, line="none: persona.file or persona.text says who the bot is"),
+    ]
+    assert "tertulia.toml:7: agents.Marie.tools: no tool is called 'nothing'" in refused.line
+    assert [one.what for one in found if one.what in ("persona", "variable")] == []
+    assert len([one for one in found if one.what == "model"]) == 2
 
 
 async def test_check_says_that_the_page_is_not_safe(tmp_path: Path) -> None:

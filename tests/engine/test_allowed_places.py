@@ -127,7 +127,7 @@ async def test_what_waits_in_a_place_that_is_allowed_no_longer_is_not_answered(s
 @pytest.mark.parametrize("place", ["", "-100", "groups", "telegram:", ":5"])
 def test_a_place_is_one_of_a_service_or_a_kind(place: str) -> None:
     with pytest.raises(
-        InvalidValue, match="allowed_places has places as `service:id`, such as telegram:-100123, or kin"
+        InvalidValue, match="allowed_places must hold places as `service:id`, such as telegram:-100123, or kin"
     ):
         Behavior(allowed_places=(place,))
 

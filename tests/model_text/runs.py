@@ -14,8 +14,10 @@ from tertulia.models.scripted import Scripted
 from tertulia.parts import MAX_SHOWN_TEXT, Media, Opaque, Text, Thought, ToolCall, ToolResult, cut_parts
 from tertulia.run.fallbacks import FALLBACKS
 from tertulia.run.journal import InMemoryJournal, Journal
-from tertulia.run.loop import RunLoop
+from tertulia.run.loop import STEPS, RunLoop, RunOptions
+from tertulia.run.model_calls import ModelCalls
 from tertulia.run.outcome import MOST_PROBLEMS, MOST_STEPS, ParsedTexts
+from tertulia.run.run_host import RunHost
 from tertulia.store import Store
 from tertulia.tasks.blocks import lines_for_model, parse
 from tertulia.tasks.kinds import KINDS, for_model, offered_kinds
@@ -139,18 +141,29 @@ async def loop() -> str:
         a_section("after a crash", await _run(Scripted("I do not know."), Toolbox([look]), journal=crashed))
     )
     objecting = Scripted(BAD_BLOCKS, "# «think»\nok\n")
-
-    async def correction(response: Response) -> str | None:
-        return ParsedTexts().correction(response)
-
-    sections.append(a_section("bad blocks", await _run(objecting, Toolbox(), correction=correction)))
+    sections.append(a_section("bad blocks", await _run(objecting, Toolbox(), host=Correcting())))
     return "\n".join(sections)
 
 
-async def _run(asked: Scripted, tools: Toolbox, *, journal: Journal | None = None, **fields: Any) -> str:
+class Correcting(RunHost):
+    async def correction(self, response: Response) -> str | None:
+        return ParsedTexts().correction(response)
+
+
+async def _run(
+    asked: Scripted, tools: Toolbox, *, journal: Journal | None = None, steps: int = STEPS, host: RunHost | None = None
+) -> str:
     begun = journal or Journal(run=a_run(), prompt=Prompt.of("Where?", tools=tools.specs))
-    given: dict[str, Any] = {"store": InMemoryJournal(), "models": [asked], "toolbox": tools, "now": lambda: NOON}
-    await RunLoop(begun, **given | fields).run_to_end()
+    loop = RunLoop(
+        begun,
+        host or RunHost(),
+        store=InMemoryJournal(),
+        models=[asked],
+        toolbox=tools,
+        calls=ModelCalls(now=lambda: NOON),
+        options=RunOptions(steps=steps),
+    )
+    await loop.run_to_end()
     return _asked(asked)
 
 

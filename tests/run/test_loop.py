@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from people import NOON
 from run.loop_child import Watched, toolbox
-from run.loops import resumed
+from run.loops import a_loop, resumed
 from run.scripted_runs import BOOK, LOOK, REBOOK, RUN, TOOLS, counting, names, polls, ran_with
 from tertulia.engine.store_protocols import RunStore
 from tertulia.errors import (
@@ -16,7 +17,8 @@ from tertulia.errors import (
 from tertulia.models.base import Finish, Response
 from tertulia.models.scripted import Scripted
 from tertulia.parts import ToolCall, ToolResult
-from tertulia.run.journal import Journal
+from tertulia.run.journal import Journal, ToolRun
+from tertulia.run.loop import RunEvent, ToolsStopped
 from tertulia.toolbox.toolbox import Toolbox
 from tertulia.turns import Prompt, Settings, ToolSpec, model, user
 
@@ -105,6 +107,66 @@ async def test_a_tool_that_ends_while_the_run_is_cancelled_has_its_result_kept(r
     journal = await runs.journal(RUN.id)
     assert journal
     assert [one.result for one in journal.tools] == [ToolResult(name="book", id="a", value="1 is booked all the same")]
+
+
+async def test_a_tool_is_told_when_it_has_ended_also_while_another_one_runs(runs: RunStore) -> None:
+    was_told = asyncio.Event()
+
+    async def book(seat: int) -> str:
+        return "booked"
+
+    async def look(place: str) -> str:
+        await was_told.wait()
+        return "green"
+
+    box, prompt = Toolbox([book, look]), Prompt.of("go")
+    await runs.begin(RUN, prompt, at=NOON)
+    loop = a_loop(runs, Journal(run=RUN, prompt=prompt), model=Scripted([LOOK, BOOK], "Done."), toolbox=box)
+    ended: list[tuple[int, Any]] = []
+    async for event in loop.run():
+        if isinstance(event, ToolRun):
+            was_told.set()
+            ended.append((event.number, event.result and event.result.value))
+
+    assert ended == [(1, "booked"), (0, "green")]
+
+
+async def test_tools_that_have_ended_are_told_before_a_cancellation(runs: RunStore) -> None:
+    started = asyncio.Event()
+
+    async def book(seat: int) -> str:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return "booked"
+        return ""
+
+    async def look(place: str) -> str:
+        await asyncio.Event().wait()
+        return ""
+
+    box, prompt, told = Toolbox([book, look]), Prompt.of("go"), list[RunEvent]()
+    await runs.begin(RUN, prompt, at=NOON)
+    loop = a_loop(runs, Journal(run=RUN, prompt=prompt), model=Scripted([BOOK, LOOK]), toolbox=box)
+
+    async def read() -> None:
+        async for event in loop.run():
+            told.append(event)
+
+    run = asyncio.create_task(read())
+    await started.wait()
+    run.cancel()
+    await asyncio.wait([run])
+
+    booked = ToolResult(name="book", id="a", value="booked")
+    stopped = "look was stopped before it finished; what it has done is not known."
+    left = ToolResult(name="look", id="b", value=stopped, failed=True)
+    assert run.cancelled()
+    assert told[-2:] == [
+        ToolRun(step=0, number=0, call=BOOK, began_at=NOON, result=booked, ended_at=NOON),
+        ToolsStopped(results=user(booked, left)),
+    ]
 
 
 async def test_an_error_of_the_store_is_raised_as_it_is(runs: RunStore) -> None:

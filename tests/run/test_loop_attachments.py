@@ -20,6 +20,8 @@ from tertulia.models.scripted import Scripted
 from tertulia.parts import Media
 from tertulia.run.journal import Journal
 from tertulia.run.loop import RunAnswered, RunLoop
+from tertulia.run.model_calls import ModelCalls
+from tertulia.run.run_host import RunHost
 from tertulia.sim.faults import Overloaded
 from tertulia.sim.gemini import Actor, Echo, GeminiSim
 from tertulia.sim.openai import OpenAISim
@@ -197,11 +199,11 @@ async def test_markers_are_those_of_the_prompt_as_it_was_sent(
     await store.runs.begin(RUN, prompt, at=NOON)
     loop = RunLoop(
         Journal(run=RUN, prompt=prompt),
+        RunHost(attachments=attachments),
         store=store.runs,
         models=[await world.gemini()],
         toolbox=Toolbox(),
-        now=lambda: NOON,
-        attachments=attachments,
+        calls=ModelCalls(),
     )
 
     await loop.run_to_end()

@@ -7,8 +7,9 @@ import pytest
 from engine.engine_world import Loop
 from tertulia.errors import ResponseUnreadable, TimedOut
 from tertulia.models.base import Response
+from tertulia.models.calls import Call
 from tertulia.parts import Part, Text
-from tertulia.run.model_calls import AttemptFailed, ModelCalls
+from tertulia.run.model_calls import AttemptFailed, ModelCalls, Piece, RetryWaits
 from tertulia.turns import Prompt, model
 
 ASKED = Prompt.of("hi")
@@ -36,11 +37,13 @@ class Dripping:
             self.closed = True
 
 
-async def read(calls: ModelCalls, asked: Dripping, *, pause: float = 0.0) -> list[Part | Response | AttemptFailed]:
-    pieces = []
+async def read(calls: ModelCalls, asked: Dripping, *, pause: float = 0.0) -> list[Piece]:
+    """What the reader of an answer gets; without the calls."""
+    pieces: list[Piece] = []
     async for piece in calls.request(asked, ASKED):
-        pieces.append(piece)
-        await asyncio.sleep(pause)
+        if not isinstance(piece, Call):
+            pieces.append(piece)
+            await asyncio.sleep(pause)
     return pieces
 
 
@@ -78,15 +81,34 @@ def test_what_arrived_before_an_attempt_failed_is_void() -> None:
     loop, asked = Loop(), Dripping(2)
     word = Text(text="word ")
 
-    async def pieces() -> list[Part | Response | AttemptFailed]:
-        found: list[Part | Response | AttemptFailed] = []
+    async def pieces() -> list[Piece | str]:
+        found: list[Piece | str] = []
         with suppress(TimedOut):
             async for piece in ModelCalls(streaming=True, retries=1, timeout=15).request(asked, ASKED):
-                found.append(piece)
+                found.append(f"call {piece.attempt} {piece.status}" if isinstance(piece, Call) else piece)
         return found
 
-    assert loop.run(pieces()) == [word, AttemptFailed(), word]
+    error = TimedOut("dripping gave no whole answer within 15 seconds")
+    (first, failed, waits, void, *rest) = loop.run(pieces())
+    assert (first, failed, void, rest) == (word, "call 1 failed", AttemptFailed(), [word, "call 2 failed"])
+    assert isinstance(waits, RetryWaits)
+    assert (waits.model, waits.seconds, str(waits.error)) == ("dripping", 1.0, str(error))
     loop.close()
+
+
+async def test_a_call_that_is_stopped_is_told_before_the_cancellation() -> None:
+    calls: list[Piece] = []
+
+    async def asked() -> None:
+        async for piece in ModelCalls().request(Dripping(1), ASKED):
+            calls.append(piece)
+
+    asking = asyncio.create_task(asked())
+    await asyncio.sleep(0)
+    asking.cancel()
+    await asyncio.wait([asking])
+
+    assert (asking.cancelled(), [one.status for one in calls if isinstance(one, Call)]) == (True, ["stopped"])
 
 
 class Odd:

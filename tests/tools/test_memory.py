@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from tertulia.memory.values import Fact
 from tertulia.messages import Author, Place
 from tertulia.models.scripted import Scripted
 from tertulia.parts import ToolCall, ToolResult
-from tertulia.run.journal import run_context
 from tertulia.toolbox.toolbox import Toolbox
 from tertulia.tools.memory import JUST_SAID, MAX_FACT_TEXT, NOTHING, PROPOSED, memory_tools
 
@@ -118,7 +116,7 @@ async def test_a_run_that_was_cut_off_goes_on_with_what_it_remembers(store: Stor
         model=Scripted(calls, "Ok."),
         toolbox=a_toolbox(store),
         now=lambda: NOW,
-        context=partial(run_context, message=a_message(id="m1")),
+        message=a_message(id="m1"),
     )
 
     assert await store.facts.listed() == [a_kept("likes tea")]

@@ -22,7 +22,7 @@ from tertulia.messages import Message, Place
 from tertulia.models.base import Model, Response, media_taken
 from tertulia.models.openai.transcription import Transcriber
 from tertulia.parts import Media
-from tertulia.run.model_calls import AttachesMedia
+from tertulia.run.run_host import AttachesMedia
 from tertulia.tokens import media_mime
 from tertulia.turns import Prompt, user
 from tertulia.wire.media_limits import MediaTaken

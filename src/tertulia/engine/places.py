@@ -23,7 +23,7 @@ def require_places(what: str, listed: Iterable[str]) -> None:
     """Raise `InvalidValue` where the list *what* has something else than places and kinds of places."""
     if wrong := [one for one in listed if one not in PLACE_KINDS and not is_identified(one)]:
         raise InvalidValue(
-            f"{what} has places as `service:id`, such as telegram:-100123, or kinds of places: "
+            f"{what} must hold places as `service:id`, such as telegram:-100123, or kinds of places: "
             f"{', '.join(PLACE_KINDS)}; not {wrong[0]!r}"
         )
 

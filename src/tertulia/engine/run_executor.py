@@ -7,9 +7,11 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing
 from datetime import datetime, timedelta
 from functools import partial
+
+from msgspec.structs import replace
 
 from tertulia.engine.answer_preview import AnswerPreview, AnswerPreviews
 from tertulia.engine.background import Sleep, Slot, foreign_code
@@ -18,28 +20,33 @@ from tertulia.engine.event_stream import EventStream
 from tertulia.engine.limits import CurrentLimits
 from tertulia.engine.run_completion import Answer, RunCompletion
 from tertulia.engine.store_protocols import RunStore
-from tertulia.errors import InvalidValue, RunTimedOut, TertuliaError, reason_of
+from tertulia.errors import InvalidValue, RunTimedOut, reason_of
 from tertulia.events import Delta, ResponseReceived, Waiting
 from tertulia.media.amounts import MediaAmount
 from tertulia.media.attachments import Attachments
 from tertulia.messages import Message, Place
 from tertulia.models.base import Model, Response
-from tertulia.parts import Part, Text
+from tertulia.parts import Part, Text, ToolResult
 from tertulia.prompt.echoes import MAY_ECHO
 from tertulia.prompt.escape import markup
 from tertulia.run.cleaner import Cleaner
 from tertulia.run.dynamic_layer import DynamicLayer
 from tertulia.run.fallbacks import ExpiredFiles
-from tertulia.run.journal import Journal, Run, ToolRun, run_context
-from tertulia.run.loop import Join, RunAnswered, RunLoop
-from tertulia.run.model_calls import AttemptFailed, ModelCalls
+from tertulia.run.journal import Journal, Run, ToolRun
+from tertulia.run.loop import RunAnswered, RunLoop, RunOptions, ToolsStopped
+from tertulia.run.model_calls import AttemptFailed, ModelCalls, RetryWaits
 from tertulia.run.outcome import Kinds, ParsedTexts
-from tertulia.run.tool_runs import StoreMedia
+from tertulia.run.run_host import RunHost
 from tertulia.tasks.blocks import is_fence_of_blocks, may_be_outer_fence
 from tertulia.tasks.kinds import KINDS, Kind
+from tertulia.toolbox.run_context import RunContext
 from tertulia.toolbox.toolbox import Toolbox
+from tertulia.turns import Prompt, Turn
 
 log = logging.getLogger(__name__)
+
+Join = Callable[[Run], Awaitable[tuple[Run, tuple[Turn, ...]]]]  # a run with the messages that it takes in, and these
+StoreMedia = Callable[[Run, ToolResult], Awaitable[ToolResult]]  # the result with files in place of bytes
 
 
 def as_models(given: Model | Sequence[Model]) -> tuple[Model, ...]:
@@ -180,8 +187,8 @@ class RunExecutor:
         self.expired_files = ExpiredFiles()
         self.retries: dict[str, datetime] = {}  # when each model that failed is or was asked again
         self._runs = runs
-        self._completion = completion
-        self._kinds = kinds
+        self.completion = completion
+        self.kinds = kinds
         self._now = now
         self._tool_ended = tool_ended
         self._events = events
@@ -189,7 +196,7 @@ class RunExecutor:
         self._previews = previews
         self._prices = behavior.prices
         self._limits = limits
-        self._store_media = store_media
+        self.store_media = store_media
         self._attachments = attachments
         self._media_limits = media_limits  # of one request
         self._sleep = sleep
@@ -210,84 +217,130 @@ class RunExecutor:
         The *slot* is released during model calls. *join* takes new messages into the run. *dynamic* rebuilds the
         dynamic layer of its prompts.
         """
-        texts = ParsedTexts(self._kinds)
-        delimiter = await self._delimiter(journal.run.place)
+        place, delimiter = journal.run.place, await self._delimiter(journal.run.place)
+        is_watched = self._events.has_readers or self._previews.is_visible(place)
+        attachments = self._attachments and self._attachments.for_run(
+            partial(markup, delimiter=delimiter), limits=self._media_limits
+        )
+        host = _EngineHost(self, target, slot, attachments=attachments, join=join, dynamic=dynamic)
         loop = RunLoop(
             journal,
+            host,
             store=self._runs,
             models=models,
             toolbox=toolbox,
-            now=self._now,
             calls=ModelCalls(
-                streaming=self._is_watched(journal.run.place),
-                timeout=self._limits.value.call_timeout,
-                sleep=self._sleep,
-                now=self._now,
-                on_retry=partial(self._publish_retry, journal.run),
+                streaming=is_watched, timeout=self._limits.value.call_timeout, sleep=self._sleep, now=self._now
             ),
-            while_waiting=slot.release,
-            join=join,
-            refresh=dynamic.refresh if dynamic else None,
-            correction=partial(self._completion.correction, texts, target.place),
-            tool_ended=self._on_tool_ended,
-            expired_files=self.expired_files,
-            attachments=self._attachments
-            and self._attachments.for_run(partial(markup, delimiter=delimiter), limits=self._media_limits),
-            prices=self._prices,
-            context=partial(run_context, message=target),
-            store_media=self._store_media,
+            options=RunOptions(prices=self._prices),
         )
+        live = LiveTexts(lambda: LiveText(delimiter, kinds=self.kinds, markers=loop.markers())) if is_watched else None
         async with self._previews.show(journal.run, target) as preview:
             with foreign_code(models[0].name):
-                answer = await self._run_within_timeout(loop, preview, delimiter)
+                answer = await self._run_within_timeout(loop, live, preview)
         written = (part.text for turn in answer.turns for part in turn.parts if isinstance(part, Text))
         markers = loop.markers() if any(map(MAY_ECHO.search, written)) else frozenset()
-        return answer.run, await self._completion.make_output(answer, target, texts, markers=markers), target
+        return answer.run, await self.completion.make_output(answer, target, host.texts, markers=markers), target
 
-    async def _run_within_timeout(self, loop: RunLoop, preview: AnswerPreview | None, delimiter: str) -> RunAnswered:
+    async def _run_within_timeout(
+        self, loop: RunLoop, live: LiveTexts | None, preview: AnswerPreview | None
+    ) -> RunAnswered:
         limit = asyncio.timeout(self._limits.value.run_timeout - loop.journal.run.seconds)
         try:
             async with limit:
-                return await self._run_loop(loop, preview, delimiter)
+                return await self._run_loop(loop, live, preview)
         except TimeoutError:
             if not limit.expired():
                 raise
         raise RunTimedOut(f"the run took longer than {self._limits.value.run_timeout:g} seconds")
 
-    async def _run_loop(self, loop: RunLoop, preview: AnswerPreview | None, delimiter: str) -> RunAnswered:
-        if not self._is_watched(loop.journal.run.place):
-            return await loop.run_to_end()
+    async def _run_loop(self, loop: RunLoop, live: LiveTexts | None, preview: AnswerPreview | None) -> RunAnswered:
+        """Return the answer of a run; publish its other events. *live* is what somebody sees of its texts."""
         run = loop.journal.run
-        texts = LiveTexts(lambda: LiveText(delimiter, kinds=self._kinds, markers=loop.markers()))
         try:
             async with aclosing(loop.run()) as events:
                 async for event in events:
-                    if isinstance(event, RunAnswered):
-                        return event
-                    if isinstance(event, Part | Response | AttemptFailed):
-                        text = texts.feed(event)
-                        for seen in live_events(run, event, text):
-                            self._events.publish(seen)
-                        if isinstance(event, AttemptFailed):
-                            self._events.discard(run.id)
-                        if text and preview:
-                            preview.show(texts.text)
+                    match event:
+                        case RunAnswered():
+                            return event
+                        case ToolRun():
+                            self._end_tool(run, event)
+                        case RetryWaits():
+                            self._publish_retry(run, event)
+                        case Turn() | ToolsStopped():
+                            pass
+                        case _ if live:
+                            self._publish_piece(run, event, live, preview)
         finally:
             self._events.discard(run.id)
         raise AssertionError  # the loop ends with an answer, or raises
 
-    def _is_watched(self, place: Place) -> bool:
-        return self._events.has_readers or self._previews.is_visible(place)
+    def _publish_piece(
+        self, run: Run, piece: Part | Response | AttemptFailed, live: LiveTexts, preview: AnswerPreview | None
+    ) -> None:
+        text = live.feed(piece)
+        for seen in live_events(run, piece, text):
+            self._events.publish(seen)
+        if isinstance(piece, AttemptFailed):
+            self._events.discard(run.id)
+        if text and preview:
+            preview.show(live.text)
 
-    def _on_tool_ended(self, run: Run, tool: ToolRun) -> None:
+    def _end_tool(self, run: Run, tool: ToolRun) -> None:
         self._tool_ended()
         result, took = tool.result, (tool.ended_at or self._now()) - tool.began_at
         how = f"failed: {result.value!s:.200}" if result and result.failed else "done"
         about = {"place": run.place, "run_id": run.id}
         log.info("tool %s, %d ms, %s", tool.call.name, took / timedelta(milliseconds=1), how, extra=about)
 
-    def _publish_retry(self, run: Run, model: str, seconds: float, error: TertuliaError) -> None:
-        self.retries[model] = self._now() + timedelta(seconds=seconds)
+    def _publish_retry(self, run: Run, retry: RetryWaits) -> None:
+        self.retries[retry.model] = self._now() + timedelta(seconds=retry.seconds)
         if not self._events.has_readers:
-            log.info("%s; retried in %g s", error, seconds, extra={"place": run.place, "run_id": run.id})
-        self._events.publish(Waiting(place=run.place, run_id=run.id, seconds=seconds, why=reason_of(error)))
+            about = {"place": run.place, "run_id": run.id}
+            log.info("%s; retried in %g s", retry.error, retry.seconds, extra=about)
+        why = reason_of(retry.error)
+        self._events.publish(Waiting(place=run.place, run_id=run.id, seconds=retry.seconds, why=why))
+
+
+class _EngineHost(RunHost):
+    """What the loop of a run asks of the engine."""
+
+    def __init__(
+        self,
+        executor: RunExecutor,
+        target: Message,
+        slot: Slot,
+        *,
+        attachments: Attachments | None,
+        join: Join | None,
+        dynamic: DynamicLayer | None,
+    ) -> None:
+        super().__init__(attachments=attachments, expired_files=executor.expired_files)
+        self.texts = ParsedTexts(executor.kinds)
+        self._executor = executor
+        self._target = target
+        self._slot = slot
+        self._join = join
+        self._dynamic = dynamic
+
+    def waiting(self) -> AbstractAsyncContextManager[None]:
+        return self._slot.release()
+
+    async def join(self, run: Run) -> tuple[Run, tuple[Turn, ...]]:
+        if self._join is None:
+            return run, ()
+        async with self._slot.release():  # media in messages that join may have to be described first
+            return await self._join(run)
+
+    async def refresh(self, prompt: Prompt) -> Prompt:
+        return await self._dynamic.refresh(prompt) if self._dynamic else prompt
+
+    async def correction(self, response: Response) -> str | None:
+        return await self._executor.completion.correction(self.texts, self._target.place, response)
+
+    def tool_context(self, run: Run, tool: ToolRun) -> RunContext:
+        target, context = self._target, super().tool_context(run, tool)
+        return replace(context, place=run.place, author=target.author, message=target, batch=run.taken)
+
+    async def store_media(self, run: Run, result: ToolResult) -> ToolResult:
+        return await self._executor.store_media(run, result) if self._executor.store_media else result

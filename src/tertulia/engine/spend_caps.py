@@ -1,7 +1,7 @@
 """Spend caps: model calls are counted, and held to what a day may cost for a place, a person, and in total."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
@@ -74,8 +74,12 @@ class SpendTracker:
         await self._usages.add_notice(message, self._day())
 
     async def count(self, call: Call, place: Place | None, author: Author | None) -> None:
-        """Store a call that belongs to no run."""
-        await self._usages.add(priced(call, self._prices), place=place, author=author)
+        """Store a call that belongs to no run; one that was stopped only if the store can."""
+        try:
+            await self._usages.add(priced(call, self._prices), place=place, author=author)
+        except TertuliaError:
+            if call.status != "stopped":
+                raise
 
     @asynccontextmanager
     async def counted(
@@ -148,11 +152,13 @@ class MeteredModel:
     async def respond(self, prompt: Prompt) -> Response:
         if await self._spend_tracker.is_reached(self._place, self._author):
             raise SpendCapReached(f"{self.name} is not called until tomorrow: a spend cap is reached")
-
-        async def ended(call: Call) -> None:
-            await self._spend_tracker.count(replace(call, purpose=self._purpose), self._place, self._author)
-
-        return await self._calls.respond(self._model, prompt, ended=ended)
+        async with aclosing(self._calls.request(self._model, prompt)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Call):
+                    await self._spend_tracker.count(replace(piece, purpose=self._purpose), self._place, self._author)
+                if isinstance(piece, Response):
+                    return piece
+        raise AssertionError  # a request ends in a response, or raises
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
         yield await self.respond(prompt)

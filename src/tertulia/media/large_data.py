@@ -76,7 +76,7 @@ class LargeData:
 
     def accept(self, prompt: Prompt, sent: Prompt, model: Model) -> None: ...
 
-    async def fetch_result(self, _: object, result: ToolResult) -> ToolResult:
+    async def fetch_result(self, result: ToolResult) -> ToolResult:
         """Return the result of a tool with bytes in place of addresses; what cannot be fetched is words."""
         if result.raw is not None:
             return result

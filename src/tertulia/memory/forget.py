@@ -61,6 +61,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     author: int | None = None  # the row of the person; None: nobody has the id
     direct: tuple[int, ...] = ()  # the rows of their direct chats
     media: frozenset[str] = frozenset()  # the ids of media that nobody else has
+    last_event: int = 0  # the row of the newest event before anything was read
     rows: Mapping[str, tuple[Key, ...]] = {}
 
     @property

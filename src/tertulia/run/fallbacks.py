@@ -70,7 +70,7 @@ def without_handles(prompt: Prompt) -> Prompt | None:
     """Remove the handle of a cache; if there is none, replace uploaded files with words."""
     if prompt.cached is not None:
         return replace(prompt, cached=None)
-    return _with_each(prompt, lambda _, turn: _with_parts(turn, map(_without_file, turn.parts)))
+    return _with_each_part(prompt, lambda _, part: _without_file(part))
 
 
 def again(prompt: Prompt) -> Prompt | None:
@@ -86,20 +86,13 @@ def regroup(prompt: Prompt) -> Prompt | None:
 def placeholders(prompt: Prompt) -> Prompt | None:
     """Replace the signature of every call with the documented placeholder; drop all others in open turns."""
     start = _open_start(prompt.turns)
-    return _with_each(
-        prompt,
-        lambda number, turn: _with_parts(
-            turn, (_with_placeholder(part, is_open=number > start) for part in turn.parts)
-        ),
-    )
+    return _with_each_part(prompt, lambda number, part: _with_placeholder(part, is_open=number > start))
 
 
 def drop_signatures(prompt: Prompt) -> Prompt | None:
     """Drop signatures and opaque parts of closed turns."""
     start = _open_start(prompt.turns)
-    return _with_each(
-        prompt, lambda number, turn: _with_parts(turn, map(_without_signature, turn.parts)) if number < start else turn
-    )
+    return _with_each_part(prompt, lambda number, part: _without_signature(part) if number < start else part)
 
 
 def flatten(prompt: Prompt) -> Prompt | None:
@@ -119,15 +112,13 @@ def flatten(prompt: Prompt) -> Prompt | None:
 
 def without_media(prompt: Prompt) -> Prompt | None:
     """Replace media with their words."""
-    return _with_each(prompt, lambda _, turn: _with_parts(turn, map(_in_words, turn.parts)))
+    return _with_each_part(prompt, lambda _, part: _in_words(part))
 
 
 def without_old_media(prompt: Prompt) -> Prompt | None:
     """Replace the media of the history with their words."""
     old = {number for number, _ in _in_history(prompt)}
-    return _with_each(
-        prompt, lambda number, turn: _with_parts(turn, map(_in_words, turn.parts)) if number in old else turn
-    )
+    return _with_each_part(prompt, lambda number, part: _in_words(part) if number in old else part)
 
 
 def shorten(prompt: Prompt) -> Prompt | None:
@@ -235,6 +226,11 @@ def _with_each(prompt: Prompt, change: Callable[[int, Turn], Turn | None]) -> Pr
         for first, turns in _numbered(prompt)
     ]
     return _with_turns(prompt, layers)
+
+
+def _with_each_part(prompt: Prompt, change: Callable[[int, Part], Part | None]) -> Prompt | None:
+    """Return the prompt with every part changed by the number of its turn, or left out."""
+    return _with_each(prompt, lambda number, turn: _with_parts(turn, (change(number, part) for part in turn.parts)))
 
 
 def _with_turns(prompt: Prompt, layers: Sequence[Sequence[Turn]]) -> Prompt | None:

@@ -1,19 +1,19 @@
 """The journal of a run: its prompts, responses and tool runs, from which it is resumed. Pure."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Literal, Protocol
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tertulia.context.values import LeftOut
 from tertulia.decisions import Decision, Meant
 from tertulia.errors import InvalidValue
-from tertulia.messages import Message, Place
+from tertulia.messages import Place
 from tertulia.models.base import Response
 from tertulia.models.calls import Call, PromptSize
 from tertulia.parts import ToolCall, ToolResult
-from tertulia.toolbox.run_context import RunContext
 from tertulia.turns import Prompt, Record, Turn, user
 from tertulia.wire.repair import calls_of
 
@@ -210,25 +210,33 @@ class Journal(Struct, frozen=True, kw_only=True):
         tools = sorted(self.tools_of(step), key=lambda tool: tool.number)
         return [tool.result for tool in tools if tool.result is not None]
 
+    def with_tool(self, tool: ToolRun) -> "Journal":
+        """Return the journal with a tool run of the last step as it is now."""
+        others = (one for one in self.tools if (one.step, one.number) != (tool.step, tool.number))
+        return replace(self, tools=tuple(sorted((*others, tool), key=lambda one: (one.step, one.number))))
+
     def failed_again(self, tool: ToolRun) -> bool:
         """Return whether a call failed as it did before, with the same arguments."""
-        call, result = tool.call, tool.result
-        return result is not None and any(
-            one.result.failed and result.failed and one.result.value == result.value
-            for one in self.tools
-            if one.step < tool.step and one.result and (one.call.name, one.call.args) == (call.name, call.args)
-        )
+        result = tool.result
+        if result is None or not result.failed:
+            return False
+        return any(one.failed and one.value == result.value for one in _earlier_results(tool, self.tools))
 
 
 def is_repeated(tool: ToolRun, tools: Iterable[ToolRun]) -> bool:
     """Return whether the last two calls of earlier steps with the same arguments had the same result."""
-    call = tool.call
     results = [
-        (one.result.value, one.result.failed, [media.sha256 or media.uri for media in one.result.media])
-        for one in tools
-        if one.step < tool.step and one.result and (one.call.name, one.call.args) == (call.name, call.args)
+        (one.value, one.failed, [media.sha256 or media.uri for media in one.media])
+        for one in _earlier_results(tool, tools)
     ]
     return len(results) > 1 and results[-1] == results[-2]
+
+
+def _earlier_results(tool: ToolRun, tools: Iterable[ToolRun]) -> Iterator[ToolResult]:
+    """Yield the results of calls of earlier steps with the same arguments."""
+    for one in tools:
+        if one.step < tool.step and one.result and (one.call.name, one.call.args) == (tool.call.name, tool.call.args):
+            yield one.result
 
 
 class JournalStore(Protocol):
@@ -274,20 +282,6 @@ class InMemoryJournal:
 
     async def end_tool(self, run: Run, tool: ToolRun) -> None:
         pass
-
-
-def run_context(run: Run, tool: ToolRun, *, message: Message | None = None) -> RunContext:
-    """Return the context of a tool in a run that answers *message*."""
-    return RunContext(
-        run_id=run.id,
-        step=tool.step,
-        call=tool.number,
-        now=tool.began_at,
-        place=run.place,
-        author=message.author if message else None,
-        message=message,
-        batch=run.taken,
-    )
 
 
 def response_of(record: Record) -> Response:

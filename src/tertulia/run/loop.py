@@ -13,10 +13,8 @@ response comes; then all may be tried again. What was tried is in the journal, s
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
-from datetime import datetime
-from typing import Protocol
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -48,7 +46,6 @@ from tertulia.run.fallbacks import (
     UPLOAD_AGAIN,
     WITHOUT_FILE,
     WITHOUT_HANDLES,
-    ExpiredFiles,
     Fallbacks,
     may_be_one_file,
     next_prompt,
@@ -62,18 +59,10 @@ from tertulia.run.journal import (
     Run,
     ToolRun,
     response_of,
-    run_context,
 )
-from tertulia.run.model_calls import (
-    LONGEST_WHY,
-    AttachesMedia,
-    AttemptFailed,
-    ModelCalls,
-    received_turn,
-    unrecorded,
-)
-from tertulia.run.tool_runs import EndedToolRuns, StoreMedia, ToolRuns, cut_call_result, results_after_cancel
-from tertulia.toolbox.run_context import RunContext
+from tertulia.run.model_calls import LONGEST_WHY, AttemptFailed, ModelCalls, RetryWaits, received_turn
+from tertulia.run.run_host import RunHost
+from tertulia.run.tool_runs import ToolRuns, cut_call_result, results_after_cancel
 from tertulia.toolbox.toolbox import Toolbox
 from tertulia.turns import Layer, Prompt, Record, Settings, Turn, cut_turn, user
 
@@ -85,9 +74,6 @@ _UNUSABLE: frozenset[Outcome] = frozenset({"blocked", "prompt_blocked", "malform
 
 # Errors after which another model may answer.
 MODEL_DOWN = (ModelUnavailable, QuotaExhausted, KeyMissing, KeyRefused, ModelUnknown, PlaceRefused)
-
-Correction = Callable[[Response], Awaitable[str | None]]  # a text for the model about its response, if it needs one
-Refresh = Callable[[Prompt], Awaitable[Prompt]]  # a prompt with its dynamic layer as it is now
 
 
 class NoAnswer(ResponseUnreadable):
@@ -109,83 +95,64 @@ class ToolsStopped(Struct, frozen=True, kw_only=True):
     results: Turn
 
 
-# Pieces as they arrive, each response once it is persisted, the results of each step, and the answer at the end.
-RunEvent = Part | Response | AttemptFailed | Turn | ToolsStopped | RunAnswered
+# Pieces as they arrive, each response once it is persisted, each tool when it has ended, the results of each step, and
+# the answer at the end.
+RunEvent = Part | Response | AttemptFailed | RetryWaits | ToolRun | Turn | ToolsStopped | RunAnswered
 
 
-class Join(Protocol):
-    async def __call__(self, run: Run) -> tuple[Run, tuple[Turn, ...]]:
-        """Return the run with the messages that it takes in before its next step, and those messages as turns."""
+class RunOptions(Struct, frozen=True, kw_only=True):
+    steps: int = STEPS
+    fallbacks: Fallbacks = FALLBACKS
+    prices: Prices = PRICES
 
 
 class RunLoop:
-    """Runs one run from the end of its *journal* to its answer.
+    """Runs one run from the end of its *journal* to its answer. What it cannot know itself it asks its *host*.
 
-    After *steps* rounds of tools the model is asked once more with tools switched off. The same happens after a call
+    After `steps` rounds of tools the model is asked once more with tools switched off. The same happens after a call
     whose arguments and result were the same twice before; it is not run a third time. A response that calls a tool
     which the caller is to answer ends the run. `tool_choice="any"` holds for the first round; then it is `"auto"`.
 
-    An unusable response and a refusal lead to the next of the *fallbacks*. After the last one an unusable response
+    An unusable response and a refusal lead to the next of the `fallbacks`. After the last one an unusable response
     raises `NoAnswer`. Without fallbacks every valid response is usable, except for calls that may be cut. If one of
     several *models* is down, out of quota or refuses, the next one is asked for the rest of the run. Only the last
-    model is retried with waits, and gets all fallbacks. *refresh* brings the prompt of each later step up to date. No
-    prompt names a file of *expired_files*. Media get their content from *attachments* before each call; a file that the
-    service lost is uploaded again.
+    model is retried with waits, and gets all fallbacks. A file that the service lost is uploaded again.
     """
 
     def __init__(
         self,
         journal: Journal,
+        host: RunHost,
         *,
         store: JournalStore,
         models: Sequence[Model],
         toolbox: Toolbox,
-        now: Callable[[], datetime],
-        steps: int = STEPS,
-        fallbacks: Fallbacks = FALLBACKS,
-        calls: ModelCalls | None = None,
-        while_waiting: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
-        join: Join | None = None,
-        refresh: Refresh | None = None,
-        correction: Correction | None = None,
-        tool_ended: Callable[[Run, ToolRun], None] | None = None,
-        expired_files: ExpiredFiles | None = None,
-        attachments: AttachesMedia | None = None,
-        prices: Prices = PRICES,
-        context: Callable[[Run, ToolRun], RunContext] | None = None,
-        store_media: StoreMedia | None = None,
+        calls: ModelCalls,
+        options: RunOptions | None = None,
     ) -> None:
         self.journal = journal
+        self._host = host
         self._store = store
         self._models = models
         self._toolbox = toolbox
-        self._now = now
-        self._steps = steps
-        self._fallbacks = fallbacks
-        self._calls = calls or ModelCalls()
-        self._while_waiting = while_waiting  # entered while a model is awaited
+        self._calls = calls
+        self._options = options or RunOptions()
+        self._now = calls.now
+        self._tools = ToolRuns(store, toolbox, host, now=calls.now)
         self._began = self._before = 0.0  # when it began, by the loop's clock; seconds in earlier processes
-        self._join = join
-        self._refresh = refresh
-        self._correction = correction
-        self._expired_files = expired_files or ExpiredFiles()
-        self._attachments = attachments
         self._sent: Prompt | None = None  # the last prompt with its media
-        self._prices = prices
-        self._tools = ToolRuns(
-            store, toolbox, now=now, context=context or run_context, ended=tool_ended, store_media=store_media
-        )
         self._response: Response | None = None  # to the last prompt
         self._call: Call | None = None  # of which it is the response
-        # A journal in memory has no calls; then nothing of a request is hashed.
-        self._records_calls = not isinstance(store, InMemoryJournal)
+        self._has_calls = not isinstance(store, InMemoryJournal)  # else nothing of a request is hashed
 
     async def run_to_end(self) -> RunAnswered:
-        """Run to the end and return the answer, without the other events."""
+        """Run to the end and return the answer, without the other events; retries are logged."""
         async with aclosing(self.run()) as events:
             async for event in events:
                 if isinstance(event, RunAnswered):
                     return event
+                if isinstance(event, RetryWaits):
+                    log.info("%s; retried in %g s", event.error, event.seconds)
         raise AssertionError  # a run ends with an answer, or raises
 
     async def run(self) -> AsyncGenerator[RunEvent, None]:
@@ -205,15 +172,16 @@ class RunLoop:
             response = self._response
             assert response is not None  # noqa: S101 (_ask gives one, or raises)
             calls = self._runnable_calls(response)
-            ended: EndedToolRuns = {}
             try:
-                if calls:
-                    self.journal = await self._tools.run(self.journal, calls, ended)
+                async with aclosing(self._tools.run(self.journal, calls)) as tools:
+                    async for tool in tools:
+                        self.journal = self.journal.with_tool(tool)
+                        yield tool
             except asyncio.CancelledError:
-                yield ToolsStopped(results=user(*results_after_cancel(calls, ended)))
+                yield ToolsStopped(results=user(*results_after_cancel(self.journal, calls)))
                 raise
             if calls:
-                yield user(*(tool.result for tool in ended.values() if tool.result is not None))
+                yield user(*self.journal.results_of(self.journal.step))
             if len(calls) < len(response.function_calls) or not (calls or await self._correct(response)):
                 yield self._answer(response)
                 return
@@ -241,7 +209,7 @@ class RunLoop:
         if journal.was_corrected:
             step, last = journal.records[-1]
             return last.turn.role == "user" and step == journal.step
-        text = await self._correction(response) if self._correction else None
+        text = await self._host.correction(response)
         if text is None:
             return False
         await self._record(Record(turn=user(text), at=self._now(), run=journal.run.id))
@@ -250,22 +218,19 @@ class RunLoop:
     async def _ask_next(self) -> None:
         """Persist the next step: the prompt with the last response and its results."""
         journal = self.journal
-        run: Run = journal.run
-        joined: tuple[Turn, ...] = ()
-        if self._join:
-            async with self._while_waiting():  # media in messages that join may have to be described first
-                run, joined = await self._join(run)
-        prompt = self._expired_files.without(append_turns(journal.last_prompt, *journal.last_turns, *joined))
+        run, joined = await self._host.join(journal.run)
+        prompt = append_turns(journal.last_prompt, *journal.last_turns, *joined)
+        prompt = self._host.expired_files.without(prompt)
         prompt = replace(prompt, settings=optional_tools(prompt.settings))
         self.journal = replace(journal, run=run)
-        is_last = journal.rounds >= self._steps or any(
+        is_last = journal.rounds >= self._options.steps or any(
             self._tools.is_last(journal, tool) for tool in journal.tools_of(journal.step)
         )
         await self._begin_step(without_tools(prompt) if is_last else prompt)
 
     async def _begin_step(self, prompt: Prompt, tried: FallbackStep | None = None) -> None:
         """Persist a new step before its prompt is sent."""
-        prompt = await self._refresh(prompt) if self._refresh else prompt
+        prompt = await self._host.refresh(prompt)
         journal, step = self.journal, self.journal.step + 1
         run = replace(self.worked_run, model=tried.model if tried else self._model.name)
         await self._store.ask(run, step, prompt, at=self._now(), tried=tried)
@@ -284,23 +249,22 @@ class RunLoop:
             has_begun = False  # pieces were yielded
             try:
                 if (record := self.journal.last_record()) is not None:
-                    self._response, usable = response_of(record), record.valid
+                    response, usable = response_of(record), record.valid
                 else:
-                    async with self._while_waiting(), aclosing(self._request()) as pieces:
+                    async with self._host.waiting(), aclosing(self._request()) as pieces:
                         async for piece in pieces:
-                            has_begun = True
+                            has_begun = has_begun or not isinstance(piece, RetryWaits)
                             if not isinstance(piece, Response):
                                 yield piece
                                 continue
-                            self._response = response = replace(piece, turn=received_turn(piece.turn))
+                            response = replace(piece, turn=received_turn(piece.turn))
                             usable = await self._record_response(response)
                     yield response
+                self._response = response
                 if usable:
                     return
-                assert self._response is not None  # noqa: S101 (a request gives one, or raises)
-                finish = self._response.finish
-                trouble = NoAnswer(f"{self._model.name} gave no answer that can be used{_reason(finish)}")
-                if not self._fallbacks and (cut := self._cut_calls(self._response)):
+                trouble = NoAnswer(f"{self._model.name} gave no answer that can be used{_reason(response.finish)}")
+                if not self._options.fallbacks and (cut := self._cut_calls(response)):
                     yield ToolsStopped(results=user(*map(cut_call_result, cut)))
             except (RequestRefused, ResponseUnreadable, HandleGone, *MODEL_DOWN) as error:
                 trouble = error
@@ -308,16 +272,18 @@ class RunLoop:
             if has_begun:
                 yield AttemptFailed()
 
-    async def _request(self) -> AsyncGenerator[Part | Response | AttemptFailed, None]:
+    async def _request(self) -> AsyncGenerator[Part | Response | AttemptFailed | RetryWaits, None]:
         """Send the last prompt with its media."""
         model, prompt = self._model, self.journal.last_prompt
-        self._sent = sent = await self._attachments.attach(prompt, model) if self._attachments else prompt
+        self._sent = sent = await self._host.attachments.attach(prompt, model)
         retries = 0 if self._next_model else None  # only the last model is waited for
-        ended = self._end_call if self._records_calls else unrecorded
-        async with aclosing(self._calls.request(model, sent, retries=retries, ended=ended)) as pieces:
+        async with aclosing(self._calls.request(model, sent, retries=retries, noting=self._has_calls)) as pieces:
             async for piece in pieces:
-                if isinstance(piece, Response) and self._attachments:
-                    self._attachments.accept(prompt, sent, model)
+                if isinstance(piece, Call):
+                    await self._end_call(piece, sent)
+                    continue
+                if isinstance(piece, Response):
+                    self._host.attachments.accept(prompt, sent, model)
                 yield piece
 
     @property
@@ -332,21 +298,21 @@ class RunLoop:
 
     async def _fall_back(self, trouble: TertuliaError, *, has_begun: bool) -> None:
         """Begin a step with the next fallback after *trouble*; raise *trouble* if none is left."""
-        journal, model, next_model = self.journal, self._model, self._next_model
+        host, model, next_model, prompt = self._host, self._model, self._next_model, self.journal.last_prompt
         found: tuple[str, Prompt] | None
         gone = trouble if isinstance(trouble, FileGone) and not has_begun else None
-        if gone and self._attachments and await self._attachments.renew(gone, self._sent or journal.last_prompt, model):
-            found = UPLOAD_AGAIN, journal.last_prompt
-        elif gone and self._expired_files.add(gone, journal.last_prompt):
-            found = WITHOUT_HANDLES, self._expired_files.without(journal.last_prompt)
+        if gone and await host.attachments.renew(gone, self._sent or prompt, model):
+            found = UPLOAD_AGAIN, prompt
+        elif gone and host.expired_files.add(gone, prompt):
+            found = WITHOUT_HANDLES, host.expired_files.without(prompt)
         else:
-            fallbacks = [] if isinstance(trouble, MODEL_DOWN) else self._fallbacks
+            fallbacks = [] if isinstance(trouble, MODEL_DOWN) else self._options.fallbacks
             fallbacks = [one for one in fallbacks if not next_model or one[0] in SAME_PROMPT]
-            found = next_prompt(journal.last_prompt, trouble, journal.tried_since_answer, fallbacks)
+            found = next_prompt(prompt, trouble, self.journal.tried_since_answer, fallbacks)
             if found and may_be_one_file(found[0], trouble) and self._leave_out(trouble):
-                found = WITHOUT_FILE, journal.last_prompt
+                found = WITHOUT_FILE, prompt
         if found is None and next_model:
-            found = NEXT_MODEL, replace(journal.last_prompt, cached=None)
+            found = NEXT_MODEL, replace(prompt, cached=None)
         if found is None:
             raise trouble
         model = next_model if next_model and found[0] == NEXT_MODEL else model
@@ -371,11 +337,10 @@ class RunLoop:
 
     def _leave_out(self, trouble: TertuliaError) -> bool:
         """Return whether the same prompt is to be sent with words for media that may have been refused."""
-        if not (self._attachments and self._sent and isinstance(trouble, RequestRefused)):
+        if self._sent is None or not isinstance(trouble, RequestRefused):
             return False
-        journal = self.journal
-        attempt = journal.tried_since_answer.count(WITHOUT_FILE)
-        return self._attachments.leave_out(trouble, journal.last_prompt, self._sent, self._model, attempt=attempt)
+        prompt, attempt = self.journal.last_prompt, self.journal.tried_since_answer.count(WITHOUT_FILE)
+        return self._host.attachments.leave_out(trouble, prompt, self._sent, self._model, attempt=attempt)
 
     async def _record_response(self, response: Response) -> bool:
         """Persist a response; return whether it is usable."""
@@ -384,14 +349,20 @@ class RunLoop:
         await self._record(record, self._call)
         return usable
 
-    async def _end_call(self, call: Call) -> None:
+    async def _end_call(self, call: Call, sent: Prompt) -> None:
         """Persist a call without a response; any other goes with its record."""
-        journal = self.journal
-        media = sent_media(self._sent or journal.last_prompt)
-        call = priced(replace(call, run=journal.run.id, step=journal.step, media=media), self._prices)
+        if not self._has_calls:
+            return
+        run = self.journal.run
+        call = replace(call, run=run.id, step=self.journal.step, media=sent_media(sent))
+        call = priced(call, self._options.prices)
         self._call = call if call.status == "answered" else None
-        if self._call is None:
-            await self._store.add_call(journal.run, call)
+        try:
+            if self._call is None:
+                await self._store.add_call(run, call)
+        except TertuliaError:
+            if call.status != "stopped":
+                raise
 
     def _is_usable(self, response: Response) -> bool:
         """Return whether it has text or media, or calls that may run. Calls may be cut where the token limit was
@@ -399,7 +370,7 @@ class RunLoop:
         """
         if not response.valid:
             return False
-        if not self._fallbacks:
+        if not self._options.fallbacks:
             return not self._cut_calls(response)
         if response.finish.outcome in _UNUSABLE:
             return False

@@ -1,26 +1,22 @@
-"""Model calls, each with a timeout, and with retries and backoff when the model is unavailable; media of prompts."""
+"""Model calls, each with a timeout, and with retries and backoff when the model is unavailable."""
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from itertools import count
 from math import inf
 from secrets import token_hex
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.backoff import backoff
 from tertulia.errors import (
-    FileGone,
     HostUnknown,
     ModelUnavailable,
-    RequestRefused,
     ResponseUnreadable,
-    TertuliaError,
     TimedOut,
     reason_of,
     seconds_to_wait,
@@ -32,8 +28,6 @@ from tertulia.parts import Media, Part, made_media
 from tertulia.redaction import redact_keys
 from tertulia.turns import Prompt, Turn
 
-log = logging.getLogger(__name__)
-
 RETRIES = 4  # of one request
 MAX_RETRY_WAIT = 60.0  # seconds before a retry; a service that asks for more is not retried
 LONGEST_WHY = 1000  # characters of an error that are persisted
@@ -41,31 +35,21 @@ CALL_TIMEOUT = 600.0  # seconds; models may think for minutes
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
-Ended = Callable[[Call], Awaitable[None]]
 
 
 class AttemptFailed(Struct, frozen=True):
     """An attempt failed and is repeated: discard the pieces that came since the last usable response."""
 
 
-class AttachesMedia(Protocol):
-    """Puts the content of media into prompts, just before these are sent; stored prompts are without it."""
+class RetryWaits(Struct, frozen=True, kw_only=True):
+    """A model that is unavailable is asked again after some seconds."""
 
-    async def attach(self, prompt: Prompt, model: Model) -> Prompt:
-        """Return the prompt as it is sent to *model*."""
-        ...
+    model: str
+    seconds: float
+    error: ModelUnavailable
 
-    async def renew(self, error: FileGone, prompt: Prompt, model: Model) -> bool:
-        """Forget what the service lost of an attached *prompt*; return whether another `attach` can help."""
-        ...
 
-    def leave_out(self, error: RequestRefused, prompt: Prompt, sent: Prompt, model: Model, *, attempt: int) -> bool:
-        """Let media of *prompt* go in words that may be refused; return whether another `attach` can help."""
-        ...
-
-    def accept(self, prompt: Prompt, sent: Prompt, model: Model) -> None:
-        """Note that the service accepted a prompt as it was *sent*."""
-        ...
+Piece = Part | Response | AttemptFailed | RetryWaits | Call
 
 
 class CallAttempt:
@@ -118,10 +102,6 @@ class CallAttempt:
         )
 
 
-async def unrecorded(_: Call) -> None:
-    """Do nothing with a call."""
-
-
 class ModelCalls:
     """Calls models. *timeout* limits one call in all, also where a service sends keep-alives."""
 
@@ -133,27 +113,25 @@ class ModelCalls:
         timeout: float | None = CALL_TIMEOUT,
         sleep: Sleep = asyncio.sleep,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        on_retry: Callable[[str, float, TertuliaError], None] | None = None,
     ) -> None:
-        self._on_retry = on_retry  # called with the model, the seconds before a retry, and the error
+        self.now = now
         self._streaming = streaming
         self._retries = retries
         self._timeout = timeout
         self._sleep = sleep
-        self._now = now
 
     async def request(
-        self, model: Model, prompt: Prompt, *, retries: int | None = None, ended: Ended = unrecorded
-    ) -> AsyncGenerator[Part | Response | AttemptFailed, None]:
+        self, model: Model, prompt: Prompt, *, retries: int | None = None, noting: bool = True
+    ) -> AsyncGenerator[Piece, None]:
         """Yield the pieces of the response, then the response. An unavailable model is asked again *retries* times.
 
-        *ended* is awaited with each call, before its response is given or its error raised.
+        Each call is yielded before its response, or before its error is raised. *noting* also what it sent.
         """
         most, seconds = self._retries if retries is None else retries, 0.0
         for failures in count():
             has_begun, response = False, None
-            noted: list[SentRequest] | None = None if ended is unrecorded else []
-            attempt = CallAttempt(model.name, now=self._now, number=failures + 1, waited=seconds, noted=noted)
+            noted: list[SentRequest] | None = [] if noting else None
+            attempt = CallAttempt(model.name, now=self.now, number=failures + 1, waited=seconds, noted=noted)
             try:
                 async with aclosing(self._pieces(model, prompt, attempt)) as pieces:
                     async for piece in pieces:
@@ -165,11 +143,10 @@ class ModelCalls:
                 if response is None:
                     raise ResponseUnreadable(f"{model.name} ended its stream without a response")
             except asyncio.CancelledError as error:
-                with suppress(TertuliaError):
-                    await ended(attempt.failed(error))
+                yield attempt.failed(error)
                 raise
             except Exception as error:
-                await ended(attempt.failed(error))
+                yield attempt.failed(error)
                 if not isinstance(error, ModelUnavailable):
                     raise
                 requested = seconds_to_wait(error.retry_after)
@@ -177,25 +154,14 @@ class ModelCalls:
                 enough = min(most, 1) if isinstance(error, HostUnknown) else most
                 if failures >= enough or seconds > MAX_RETRY_WAIT:
                     raise
-                if self._on_retry:
-                    self._on_retry(model.name, seconds, error)
-                else:
-                    log.info("%s; retried in %g s", error, seconds)
+                yield RetryWaits(model=model.name, seconds=seconds, error=error)
             else:
-                await ended(attempt.answered(response))
+                yield attempt.answered(response)
                 yield response
                 return
             if has_begun:
                 yield AttemptFailed()
             await self._sleep(seconds)
-
-    async def respond(self, model: Model, prompt: Prompt, *, ended: Ended = unrecorded) -> Response:
-        """Return the response."""
-        async with aclosing(self.request(model, prompt, ended=ended)) as pieces:
-            async for piece in pieces:
-                if isinstance(piece, Response):
-                    return piece
-        raise AssertionError  # a request ends in a response, or raises
 
     async def _pieces(
         self, model: Model, prompt: Prompt, attempt: CallAttempt
@@ -215,7 +181,7 @@ class ModelCalls:
                 if piece is None:
                     return
                 left = None if left is None else left - (clock() - began)
-                attempt.first_at = attempt.first_at or self._now()
+                attempt.first_at = attempt.first_at or self.now()
                 yield _require_type(piece, Part | Response, model)
 
     async def _within(self, seconds: float | None, work: Awaitable[T], model: Model) -> T:

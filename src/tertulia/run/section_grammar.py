@@ -154,10 +154,7 @@ def _begins(own: Candidate, starts: tuple[str, ...]) -> Generator[None, str, boo
 
 def _line_end(own: Candidate) -> Generator[None, str, bool]:
     """Read the line end and the blanks before it, if they are here; return whether they are."""
-    while (char := (yield)) in (" ", "\t"):
-        pass
-    own.unread(char)
-    return (yield from line_end(own))
+    return (yield from _gap(own)) == "line"
 
 
 def _blank_line(own: Candidate) -> Steps:

@@ -108,7 +108,7 @@ def give_up(history: History, asked: Turn | None, journal: Journal | None) -> No
         history.append_unanswered(asked, Turn(role="model", parts=()))
     last = journal.last_record() if journal else None
     if journal and last and last.valid:
-        begun = {tool.number: tool for tool in journal.tools_of(journal.step)}
-        results = [*results_after_cancel([(tool.number, tool.call) for tool in begun.values()], begun)]
+        begun = [(tool.number, tool.call) for tool in journal.tools_of(journal.step)]
+        results = [*results_after_cancel(journal, begun)]
         if results:
             history.append(user(*results), valid=True)

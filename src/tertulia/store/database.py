@@ -274,6 +274,13 @@ class Connection(Database, Protocol):
         """
         return True
 
+    def copy_log(self) -> None:
+        """Copy the log of writes into the file, where it is ours, as far as that waits for nobody.
+
+        A writer copies it too, within a commit, when it has grown; then there is little left to be copied.
+        """
+        return
+
     def vacuum(self) -> None:
         """Rewrite the file, where it is ours, so that neither it nor its log contains removed bytes."""
         self.checkpoint()

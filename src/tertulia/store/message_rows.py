@@ -97,11 +97,11 @@ def insert_changes(
 
     They are counted in their places first.
     """
-    of_place = "(SELECT count(*) FROM messages m WHERE m.place = places.id AND m.id IN (:messages))"
     database.run(
-        f"""UPDATE places SET changes = changes + {of_place},
-            removed = CASE WHEN :removes = 1 THEN changes + {of_place} ELSE removed END
-            WHERE id IN (SELECT place FROM messages WHERE id IN (:messages))""",
+        """UPDATE places SET changes = changes + c.more,
+            removed = CASE WHEN :removes = 1 THEN changes + c.more ELSE removed END
+            FROM (SELECT place, count(*) AS more FROM messages WHERE id IN (:messages) GROUP BY place) c
+            WHERE places.id = c.place""",
         messages=messages,
         removes=int(kind in ("deleted", "removed")),
     )

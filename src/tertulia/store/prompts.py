@@ -315,8 +315,9 @@ def remove_prompts(database: Database, runs: Sequence[str], at: datetime | None)
     database.run("DELETE FROM recalled WHERE run_id IN (:runs)", runs=runs)
     update = "UPDATE runs SET prompts_removed_at = :at WHERE run_id IN (:runs)"
     database.run(update, at=format_time(at), runs=runs)
-    used = database.all("SELECT DISTINCT layer FROM prompt_layers WHERE layer IN (:layers)", layers=had)
-    remove_layers(database, had.difference(layer for (layer,) in used))
+    unused = """SELECT l.id FROM layers l WHERE l.id IN (:layers)
+        AND NOT EXISTS (SELECT 1 FROM prompt_layers p WHERE p.layer = l.id)"""
+    remove_layers(database, [layer for (layer,) in database.all(unused, layers=had)])
     database.cache.clear()
     return count
 

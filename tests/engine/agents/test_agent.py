@@ -32,7 +32,7 @@ GRY = Agent(name="Gry", persona=Persona(name_pattern="gry*"))
         ),
         (
             (MARIE, Agent(name="A", may_send=("direct",))),
-            "agent 'A': may_send has places as `service:id` and agents: Marie, A; not 'direct'",
+            "agent 'A': may_send must hold places as `service:id`, and agents: Marie, A; not 'direct'",
         ),
     ],
 )
@@ -44,11 +44,11 @@ def test_a_cast_whose_agents_cannot_be_told_apart_is_refused(agents: tuple[Agent
 def test_an_agent_has_one_name_and_knows_its_places() -> None:
     with pytest.raises(InvalidValue, match="agent 'Marie': its persona is named 'Curie'; give both one name"):
         Agent(name="Marie", persona=Persona(name="Curie"))
-    with pytest.raises(InvalidValue, match="agent 'Marie': places has places as `service:id`"):
+    with pytest.raises(InvalidValue, match="agent 'Marie': places must hold places as `service:id`"):
         Agent(name="Marie", places=("somewhere",))
     with pytest.raises(InvalidValue, match="is no name"):
         Agent(name="Marie", names=("*",))
-    with pytest.raises(InvalidValue, match="no agent is named 'Alfred': there are Gryag, Albert"):
+    with pytest.raises(InvalidValue, match="no agent is named 'Alfred'; the agents: Gryag, Albert"):
         Cast(agents=CAST.agents, default_name="Alfred")
     assert MARIE.persona == Persona(name="Marie")
 

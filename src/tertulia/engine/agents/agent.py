@@ -71,15 +71,10 @@ class Cast(Struct, frozen=True, kw_only=True):
         if not self.agents:
             raise InvalidValue("there is no agent: an engine has at least one")
         for at, agent in enumerate(self.agents):
-            self._require_distinct(agent, self.agents[:at])
+            require_distinct(agent, self.agents[:at])
+            require_recipients(agent, self.agents)
         if self.default_name and self.get(self.default_name) is None:
-            raise InvalidValue(f"no agent is named {self.default_name!r}: there are {self._listed()}")
-        for agent in self.agents:
-            if wrong := [one for one in agent.may_send if not is_identified(one) and self.get(one) is None]:
-                raise InvalidValue(
-                    f"agent {agent.name!r}: may_send has places as `service:id` and agents: {self._listed()}; "
-                    f"not {wrong[0]!r}"
-                )
+            raise InvalidValue(f"no agent is named {self.default_name!r}; the agents: {_listed(self.agents)}")
 
     @property
     def default(self) -> Agent:
@@ -107,22 +102,35 @@ class Cast(Struct, frozen=True, kw_only=True):
         found = next((one for one in wanted if one in agents), None)
         return PlaceAgents(agents=agents, default=found, account=owner or found)
 
-    def _require_distinct(self, agent: Agent, others: Collection[Agent]) -> None:
-        """Raise `InvalidValue` where people could not tell an agent from the *others*."""
-        if is_blank(agent.name) and (agent.name or len(self.agents) > 1):
-            raise InvalidValue(f"{agent.name!r} is no name of an agent: where there are several, each needs one")
-        for other in others:
-            if name_key(agent.name) == name_key(other.name):
-                raise InvalidValue(f"two agents are named {agent.name!r}: give each its own name")
-            for pattern, whole in (*_fitting(agent, other), *_fitting(other, agent)):
-                raise InvalidValue(
-                    f"agent {agent.name!r}: people could not tell it from {other.name!r}: {pattern!r} fits {whole!r}"
-                )
-            for account in set(agent.accounts) & set(other.accounts):
-                raise InvalidValue(f"agent {agent.name!r}: the account {account!r} is that of {other.name!r}")
 
-    def _listed(self) -> str:
-        return ", ".join(one.name for one in self.agents)
+def require_distinct(agent: Agent, others: Collection[Agent]) -> None:
+    """Raise `InvalidValue` where people could not tell an agent from the *others*."""
+    for one in (agent, *others):
+        if is_blank(one.name) and (one.name or others):
+            raise InvalidValue(f"{one.name!r} is no name of an agent: where there are several, each needs one")
+    for other in others:
+        if name_key(agent.name) == name_key(other.name):
+            raise InvalidValue(f"two agents are named {agent.name!r}: give each its own name")
+        for pattern, whole in (*_fitting(agent, other), *_fitting(other, agent)):
+            raise InvalidValue(
+                f"agent {agent.name!r}: people could not tell it from {other.name!r}: {pattern!r} fits {whole!r}"
+            )
+        for account in set(agent.accounts) & set(other.accounts):
+            raise InvalidValue(f"agent {agent.name!r}: the account {account!r} is that of {other.name!r}")
+
+
+def require_recipients(agent: Agent, agents: Collection[Agent]) -> None:
+    """Raise `InvalidValue` where an agent may send to something else than places and *agents*."""
+    names = {name_key(one.name) for one in agents}
+    if wrong := [one for one in agent.may_send if not is_identified(one) and name_key(one) not in names]:
+        raise InvalidValue(
+            f"agent {agent.name!r}: may_send must hold places as `service:id`, and agents: {_listed(agents)}; "
+            f"not {wrong[0]!r}"
+        )
+
+
+def _listed(agents: Iterable[Agent]) -> str:
+    return ", ".join(one.name or "one without a name" for one in agents)
 
 
 def _fitting(one: Agent, other: Agent) -> Iterable[tuple[str, str]]:

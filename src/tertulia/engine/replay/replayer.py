@@ -6,7 +6,7 @@ There is no platform to send by, tools are answered from the journal, and nothin
 
 import logging
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from datetime import datetime
 from functools import partial
 
@@ -56,9 +56,10 @@ from tertulia.platform import Delivery, Inbox, Platform
 from tertulia.profiles import Profile, profile_of
 from tertulia.prompt.escape import markup
 from tertulia.run.journal import FallbackStep, Journal, Run, SentPrompt, ToolRun
-from tertulia.run.loop import RunLoop, append_turns
+from tertulia.run.loop import RunLoop, RunOptions, append_turns
 from tertulia.run.model_calls import ModelCalls, Sleep
 from tertulia.run.outcome import ParsedTexts, run_outcome
+from tertulia.run.run_host import AttachesMedia, RunHost
 from tertulia.turns import Prompt, Record, Settings
 
 log = logging.getLogger(__name__)
@@ -85,6 +86,17 @@ class _NoPlatform(Platform):
 class _NoAddresses(AddressFetcher):
     async def fetch(self, url: str, *, limit: int) -> Fetched:
         raise MediaUnavailable("a replay fetches nothing", for_now=True)
+
+
+class _ReplayHost(RunHost):
+    """What the loop of a replayed run asks."""
+
+    def __init__(self, attachments: AttachesMedia, texts: ParsedTexts) -> None:
+        super().__init__(attachments=attachments)
+        self._texts = texts
+
+    async def correction(self, response: Response) -> str | None:
+        return self._texts.correction(response)
 
 
 class _CountedJournal:
@@ -214,20 +226,14 @@ class Replayer:
         profile = bot.profile.name if bot.profile else past.run.profile or PROFILE
         journal, tools = _CountedJournal(self._spending, past), RecordedTools(prompt.tools, past.journal.tools)
         texts = ParsedTexts(self._kinds)
-
-        async def correction(response: Response) -> str | None:
-            return texts.correction(response)
-
         loop = RunLoop(
             Journal(run=replace(past.run, status="open", model=bot.models[0].name, seconds=0.0), prompt=prompt),
+            _ReplayHost(self._attachments_of(past), texts),
             store=journal,
             models=bot.models,
             toolbox=tools,
-            now=self._spending.now,
             calls=ModelCalls(timeout=self._limits.value.call_timeout, sleep=self._sleep, now=self._spending.now),
-            correction=correction,
-            attachments=self._attachments_of(past),
-            prices=self._behavior.prices,
+            options=RunOptions(prices=self._behavior.prices),
         )
         after = Answered(model=bot.models[0].name, profile=profile)
         try:
@@ -265,18 +271,16 @@ class Replayer:
         prompt, check = await self.prompt_of_step(past, step, profile, [model]), await self._check_step(run_id, step)
         self._note([model])
         sent = await self._attachments_of(past).attach(prompt, model)
-        ended: list[Call] = []
-
-        async def count(call: Call) -> None:
-            ended.append(priced(_replayed(call), self._behavior.prices))
-            await self._spending.count(ended[-1], past.charged, None)
-
-        calls = ModelCalls(
-            retries=0, timeout=self._limits.value.call_timeout, sleep=self._sleep, now=self._spending.now
-        )
-        response = await calls.respond(model, sent, ended=count)
-        finish = " ".join(filter(None, (response.finish.outcome, response.finish.reason)))
-        return SentAgain(check=check, model=model.name, turn=response.turn, finish=finish, call=ended[-1])
+        calls = ModelCalls(retries=0, timeout=self._limits.value.call_timeout, now=self._spending.now)
+        async with aclosing(calls.request(model, sent)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Call):
+                    call = priced(_replayed(piece), self._behavior.prices)
+                    await self._spending.count(call, past.charged, None)
+                if isinstance(piece, Response):
+                    finish = " ".join(filter(None, (piece.finish.outcome, piece.finish.reason)))
+                    return SentAgain(check=check, model=model.name, turn=piece.turn, finish=finish, call=call)
+        raise AssertionError  # a request ends in a response, or raises
 
     async def render(
         self, run_id: str, step: int, model: Model | str | None = None, *, profile: Profile | None = None

@@ -13,6 +13,8 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
+from msgspec.structs import replace
+
 from tertulia.memory.forget import Forgotten, Key, Plan
 from tertulia.memory.person_words import Vocabulary
 from tertulia.store.database import Database
@@ -21,12 +23,14 @@ from tertulia.store.forget import export, removal, retraction
 from tertulia.store.forget.plan import Planner
 from tertulia.store.forget.removal import DERIVED, OWN, Section, Work
 from tertulia.store.media_files import SqlMedia
-from tertulia.store.threads import Access, Repository
+from tertulia.store.threads import Access, Operation, Repository, T
 
 _HIDDEN_AT_ONCE = 25  # messages
+_BETWEEN_COPIES = 20  # jobs after which the log is copied into the file, beside the writer
 
 # People whose forgetting has begun and is not done.
 _UNFINISHED = "SELECT platform, author_id, at FROM forgets WHERE state = 'removing' ORDER BY id"
+_OPEN = "SELECT id FROM runs WHERE status = 'open'"
 # What a forget in progress knows of the person goes with it.
 _DONE = """UPDATE forgets SET platform = '', author_id = '', state = 'removed'
     WHERE state = 'removing' AND platform = :platform AND author_id = :author_id"""
@@ -38,6 +42,7 @@ class SqlForgets(Repository):
     def __init__(self, access: Access, media: SqlMedia) -> None:
         super().__init__(access)
         self._media = media
+        self._jobs = 0
 
     async def plan(self, platform: str, author_id: str) -> Plan:
         """Return what forgetting a person would remove."""
@@ -64,14 +69,15 @@ class SqlForgets(Repository):
         return bool(people)
 
     async def _remove(self, plan: Plan, words: Vocabulary | None, at: datetime) -> Forgotten:
-        removed = plan
-        await self._writer.run(partial(removal.hide_person, plan=plan, at=at))
+        removed, author = plan, plan.author
+        newest = await self._reader.run(lambda database: removal.newest_messages(database, author) if author else [])
+        await self._write(partial(removal.hide_person, plan=plan, at=at, newest=newest))
         await self._access.clear_caches()
-        runs = [row for (row,) in plan.rows.get("runs", ())]  # open ones cannot go on
-        opened = "status = 'open' AND id IN (:runs)"
-        await self._writer.run(lambda database: removal.remove_runs(database, opened, runs=runs))
+        opened = set(await self._reader.run(lambda database: database.all(_OPEN)))  # they cannot go on
+        runs = tuple(key for key in plan.rows.get("runs", ()) if key in opened)
+        await self._apply({"runs": DERIVED["runs"]}, replace(plan, rows={"runs": runs}), at)
         for keys in _chunks(plan.rows.get("messages", ()), _HIDDEN_AT_ONCE):
-            await self._writer.run(partial(retraction.hide_messages, rows=[row for (row,) in keys], at=at))
+            await self._write(partial(retraction.hide_messages, rows=[row for (row,) in keys], at=at))
         self._media.forget(plan.media)
         await self._apply(DERIVED, plan, at)
         while True:
@@ -84,20 +90,28 @@ class SqlForgets(Repository):
         await self._access.clear_caches()
         return removed.report()
 
+    async def _write(self, work: Operation[T]) -> T:
+        """Do a job on the writer."""
+        self._jobs += 1
+        if self._jobs % _BETWEEN_COPIES == 0:
+            await self._reader.run(lambda database: database.copy_log(), autocommit=True)
+        return await self._writer.run(work)
+
     async def _apply(self, sections: Mapping[str, Section], plan: Plan, at: datetime) -> None:
         for name, section in sections.items():
             for keys in _chunks(plan.rows.get(name, ()), section.at_once):
-                await self._writer.run(partial(section.apply, keys=keys, work=Work(plan, at, self._access.facts)))
+                await self._write(partial(section.apply, keys=keys, work=Work(plan, at, self._access.facts)))
 
     async def _remove_own(self, plan: Plan, at: datetime) -> bool:
         """Remove what is the person's own; return False where something of theirs was written meanwhile."""
         await self._apply(OWN, plan, at)
         for place in plan.direct:
-            while not await self._writer.run(partial(removal.remove_place_part, place=place)):
+            part = partial(removal.remove_place_part, place=place, since=plan.last_event)
+            while not await self._write(part):
                 pass
         await self._media.remove_unreferenced()
         await self._media.remove_strays()
-        return await self._writer.run(lambda database: _end(database, plan))
+        return await self._write(lambda database: _end(database, plan))
 
 
 def is_to_be_rewritten(database: Database) -> bool:

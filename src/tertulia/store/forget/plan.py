@@ -145,6 +145,7 @@ class Planner:
 
     async def plan(self) -> Plan:
         """Return what is to be removed at this moment."""
+        ((last_event,),) = await self._all("SELECT coalesce(max(id), 0) FROM place_events")
         author = clean(self._platform), clean(self._author_id)
         self._author = await self._reader.run(lambda database: find_author(database, *author))
         if self._platform == SERVICE:
@@ -175,6 +176,7 @@ class Planner:
             author=self._author,
             direct=tuple(sorted(self._direct)),
             media=frozenset(self._lost),
+            last_event=last_event,
             rows={section: tuple(keys) for section, keys in self._rows.items() if keys},
         )
 

@@ -266,6 +266,7 @@ _BY_NAME = "name IN (SELECT id FROM names WHERE author = :author)"
 _BLOCKED = """author = :author AND NOT EXISTS (
     SELECT 1 FROM forgets f JOIN authors a ON a.platform = f.platform AND a.author_id = f.author_id
     WHERE a.id = blocked_authors.author AND f.at = blocked_authors.at)"""
+_EVENTS = """place IN (:direct) OR (place IN (:near) AND body LIKE '{"kind":"facts learned"%')"""
 _FACT = "place fact_id key text scope confidence learned_at valid_from valid_until superseded_by imported_from"
 _EPISODE = "place episode_id began_at ended_at"
 _CALL = "place purpose run_id model answered_by begun_at ended_at status why input output money"
@@ -278,7 +279,7 @@ COPIES_OF_TITLES = {
 # The sections in the order in which they are removed; an export shows the last ones first.
 DERIVED = {
     "updates": Section(remove=_run("UPDATE updates SET raw = NULL WHERE id IN (:rows)")),
-    "events": Section("place_events", by="""place IN (:near) AND body LIKE '{"kind":"facts learned"%'"""),
+    "events": Section("place_events", by=_EVENTS),
     "tasks": Section("tasks", "place status", _cancel_tasks, 50),
     "answers": Section("messages", f"place {_CONTENT}", _empty_answers, 10),
     "turns": Section(remove=_remove_turns),
@@ -358,46 +359,48 @@ OWN = {
 }
 
 
-def remove_place_part(database: Database, place: int, at_once: int = 100) -> bool:
-    """Remove the oldest messages or runs of a place, and when there are none, the place; return whether it is gone."""
-    oldest = "SELECT id, number FROM messages WHERE place = :place ORDER BY number LIMIT :most"
-    if found := database.all(oldest, place=place, most=at_once):
-        _remove_messages(database, place, found)
-        return False
-    runs = database.all("SELECT id FROM runs WHERE place = :place ORDER BY id LIMIT :most", place=place, most=at_once)
-    if some := [run for (run,) in runs]:
-        remove_runs(database, "id IN (:some)", some=some)
-        database.run("DELETE FROM runs WHERE id IN (:some)", some=some)
-        return False
+def remove_place_part(database: Database, place: int, since: int, at_once: int = 50) -> bool:
+    """Remove some messages, runs or other rows of a place, or the place; return whether it is gone.
+
+    Of its events only those after the one with the row *since* are removed with it.
+    """
+    for table in ("messages", "runs", *_IN_PLACE):
+        select = f"SELECT id FROM {table} WHERE place = :place LIMIT :most"
+        if rows := [row for (row,) in database.all(select, place=place, most=at_once)]:
+            if table == "messages":
+                _remove_from_index(database, place, rows)
+            elif table == "runs":
+                remove_runs(database, "id IN (:some)", some=rows)
+            database.run(f"DELETE FROM {table} WHERE id IN (:rows)", rows=rows)
+            return False
+    database.run("DELETE FROM place_events WHERE place = :place AND id > :since", place=place, since=since)
     for statement in _EMPTY_PLACE:
         database.run(statement, place=place)
     database.cache.clear()
     return True
 
 
-_EMPTY_PLACE = (  # what is left of a place without messages and runs; tables that are referred to come last
+_IN_PLACE = ("outbox", "tasks", "fact_sources", "facts", "summaries", "episodes")  # what refers to others comes first
+_INDEX = ("search_terms", "search_vectors", "search_messages", "search_stale")
+_EMPTY_PLACE = (  # what is left of a place that has none of these any more
     "UPDATE usage SET place = NULL WHERE place = :place",
     *(
         f"DELETE FROM {table} WHERE place = :place"
-        for table in (
-            "outbox tasks fact_sources facts summaries episodes reading_cursors description_positions "
-            "search_terms search_vectors search_messages search_stale search_progress search_places titles"
-        ).split()
+        for table in ("reading_cursors", "description_positions", *_INDEX, "search_progress", "search_places", "titles")
     ),
     "DELETE FROM places WHERE id = :place",
 )
 
 
-def _remove_messages(database: Database, place: int, found: Sequence[Sequence[Any]]) -> None:
-    rows, last = [row for row, _ in found], found[-1][1]
-    for table in ("search_terms", "search_vectors", "search_messages", "search_stale"):
-        database.run(f"DELETE FROM {table} WHERE place = :place AND number <= :last", place=place, last=last)
-    database.run("DELETE FROM messages WHERE id IN (:rows)", rows=rows)
+def _remove_from_index(database: Database, place: int, rows: Sequence[int]) -> None:
+    numbers = [number for (number,) in database.all("SELECT number FROM messages WHERE id IN (:rows)", rows=rows)]
+    for table in _INDEX:
+        database.run(f"DELETE FROM {table} WHERE place = :place AND number IN (:numbers)", place=place, numbers=numbers)
 
 
 def remove_place(database: Database, place: int) -> None:
     """Remove a place with all its rows."""
-    while not remove_place_part(database, place, at_once=10_000):
+    while not remove_place_part(database, place, 0, at_once=10_000):
         pass
 
 
@@ -405,10 +408,18 @@ def remove_place(database: Database, place: int) -> None:
 _IS_HIDDEN = "SELECT 1 FROM forgets WHERE platform = :platform AND author_id = :author_id AND state = 'removing'"
 
 
-def hide_person(database: Database, plan: Plan, at: datetime) -> None:
+def newest_messages(database: Database, author: int, since: int = 0) -> list[int]:
+    """Return the newest message of a person in each place, of those with a row after *since*."""
+    select = """SELECT max(m.id) FROM messages m JOIN names n ON n.id = m.name
+        WHERE n.author = :author AND m.id > :since GROUP BY m.place"""
+    return [row for (row,) in database.all(select, author=author, since=since)]
+
+
+def hide_person(database: Database, plan: Plan, at: datetime, newest: Sequence[int]) -> None:
     """Store that a person is being forgotten, and hide them as a blocked author is hidden.
 
-    The newest message of each place is hidden as well: so a prompt that was built and not sent yet is built again.
+    The *newest* message of each place is hidden as well, or one that came since: so a prompt that was built and not
+    sent yet is built again.
     """
     person = {"platform": clean(plan.platform), "author_id": clean(plan.author_id)}
     if not database.one(_IS_HIDDEN, **person):
@@ -418,9 +429,8 @@ def hide_person(database: Database, plan: Plan, at: datetime) -> None:
         return
     block = f"{insert_into('blocked_authors', 'author', 'at')} ON CONFLICT (author) DO UPDATE SET until = NULL"
     database.run(block, author=plan.author, at=utc(at).isoformat())
-    newest = """SELECT max(m.id) FROM messages m JOIN names n ON n.id = m.name
-        WHERE n.author = :author GROUP BY m.place"""
-    retraction.hide_messages(database, [row for (row,) in database.all(newest, author=plan.author)], at)
+    later = newest_messages(database, plan.author, max(newest, default=0))
+    retraction.hide_messages(database, [*newest, *later], at)
 
 
 def remove_person(database: Database, author: int) -> bool:

@@ -7,7 +7,7 @@ MEMORY = (
         id {SEQUENCE},
         fact_id TEXT NOT NULL UNIQUE,
         place INTEGER NOT NULL REFERENCES places (id),  -- where it was said
-        title INTEGER NOT NULL REFERENCES titles (id),
+        title INTEGER NOT NULL,
         direct INTEGER NOT NULL,  -- whether that is a direct chat
         about INTEGER NOT NULL REFERENCES authors (id),
         name TEXT NOT NULL,  -- what they went by
@@ -66,7 +66,7 @@ MEMORY = (
         id {SEQUENCE},
         episode_id TEXT NOT NULL UNIQUE,
         place INTEGER NOT NULL REFERENCES places (id),
-        title INTEGER NOT NULL REFERENCES titles (id),
+        title INTEGER NOT NULL,
         start INTEGER NOT NULL,  -- the number of its first message
         stop INTEGER NOT NULL,  -- the number after its last one
         began_at TEXT,

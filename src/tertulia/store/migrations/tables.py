@@ -30,7 +30,7 @@ CONVERSATIONS = (
         title TEXT NOT NULL,
         direct INTEGER NOT NULL,  -- whether that is a direct chat
         body TEXT NOT NULL UNIQUE  -- Place as JSON
-    )""",
+    )""",  # messages, runs, facts and episodes name one without a reference, which would be looked for in all of them
     "CREATE INDEX titles_place ON titles (place)",
     f"""CREATE TABLE authors (
         id {SEQUENCE},
@@ -59,7 +59,7 @@ CONVERSATIONS = (
         own INTEGER NOT NULL DEFAULT 0,  -- whether an agent of this engine wrote it
         agent TEXT,  -- which one; empty: the default agent; NULL: none of them
         name INTEGER NOT NULL REFERENCES names (id),
-        title INTEGER NOT NULL REFERENCES titles (id),
+        title INTEGER NOT NULL,
         sent_at TEXT,
         received_at TEXT,  -- none of the agent's own are
         edited_at TEXT,
@@ -173,7 +173,7 @@ CONVERSATIONS = (
     "CREATE INDEX place_aliases_by_place ON place_aliases (place)",
     f"""CREATE TABLE place_events (
         id {SEQUENCE},
-        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        place INTEGER NOT NULL,  -- a reference would be looked for in all of them with every removed place
         number INTEGER NOT NULL,  -- in its place, from 1
         run_id TEXT,
         at TEXT,
@@ -215,6 +215,8 @@ CONVERSATIONS = (
         author INTEGER NOT NULL REFERENCES authors (id) ON DELETE CASCADE,
         PRIMARY KEY (day, place, author)
     )""",
+    "CREATE INDEX cap_notices_by_place ON cap_notices (place)",
+    "CREATE INDEX cap_notices_by_author ON cap_notices (author)",
     f"""CREATE TABLE owner_settings (  -- what owners changed by commands
         id {SEQUENCE},
         name TEXT NOT NULL UNIQUE,  -- of the command
@@ -268,7 +270,7 @@ RUNS = (
         run_id TEXT NOT NULL UNIQUE,
         agent TEXT NOT NULL DEFAULT '',  -- that answers
         place INTEGER NOT NULL REFERENCES places (id),
-        title INTEGER NOT NULL REFERENCES titles (id),
+        title INTEGER NOT NULL,
         target TEXT NOT NULL,
         message_ids TEXT NOT NULL,
         began_at TEXT NOT NULL,
@@ -284,6 +286,7 @@ RUNS = (
         forgotten INTEGER NOT NULL DEFAULT 0  -- whether it showed what was forgotten: its contents were removed
     )""",
     "CREATE INDEX runs_open ON runs (id) WHERE status = 'open'",
+    "CREATE INDEX runs_by_place ON runs (place, id)",
     "CREATE INDEX runs_by_time ON runs (place, began_at)",
     f"""CREATE TABLE records (
         id {SEQUENCE},
@@ -388,7 +391,7 @@ RUNS = (
     ) {BY_KEY}""",
     "CREATE INDEX outbox_by_status ON outbox (status, id)",
     "CREATE INDEX outbox_by_run ON outbox (run_id) WHERE run_id IS NOT NULL",
-    "CREATE INDEX outbox_by_message ON outbox (place, message_id) WHERE message_id IS NOT NULL",
+    "CREATE INDEX outbox_by_message ON outbox (place, message_id)",
     "CREATE INDEX outbox_by_reply ON outbox (reply_id, part) WHERE reply_id IS NOT NULL",
     "CREATE INDEX outbox_drafts ON outbox (run_id) WHERE kind = 'draft'",
     "CREATE INDEX outbox_purposes ON outbox (run_id, purpose) WHERE purpose IS NOT NULL",
@@ -466,6 +469,8 @@ RUNS = (
         money REAL NOT NULL,  -- dollars, where the price was known
         UNIQUE (day, place, author, agent, model)
     )""",
+    "CREATE INDEX usage_by_place ON usage (place)",
+    "CREATE INDEX usage_by_author ON usage (author)",
 )
 
 CHATS = (

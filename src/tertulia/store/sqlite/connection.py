@@ -119,6 +119,9 @@ class SqliteDatabase(sqlite3.Connection, Connection):
         finally:
             self.execute(f"PRAGMA busy_timeout = {int(_BUSY_TIMEOUT * 1000)}")
 
+    def copy_log(self) -> None:
+        self.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+
     def vacuum(self) -> None:
         self.execute("PRAGMA temp_store = FILE")  # the copy may be larger than the memory
         self.execute("VACUUM")
