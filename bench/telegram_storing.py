@@ -6,7 +6,6 @@ import sqlite3
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import closing, suppress
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,7 @@ from bench.engine import BEHAVIOR, LIMITS, InstantModel
 from bench.telegram_server import TOKEN, Control
 from msgspec import Struct
 
-from tertulia import Engine, Persona, Store
-from tertulia.engine.allowed_places import AllowedPlaces
-from tertulia.engine.background import BackgroundTasks
-from tertulia.engine.identity import Identity
-from tertulia.engine.places import PlaceAliases
-from tertulia.engine.platform_runner import PlatformInbox
+from tertulia import Engine, Store
 from tertulia.platform import Inbox
 from tertulia.platforms.telegram import Telegram
 
@@ -80,18 +74,8 @@ async def tertulia_inbox(path: Path, clock: Clock, *, kind: Callable[..., Telegr
     platform = kind(TOKEN, base_url=f"http://127.0.0.1:{clock.port}")
     await platform.open()
     async with Store.open(path) as store:
-        identity = Identity(Persona(name="Bot"), {platform.name: platform})
-        inbox = PlatformInbox(
-            platform.name,
-            store.updates,
-            identity,
-            allowed=AllowedPlaces((), identity, PlaceAliases()),
-            keep=BEHAVIOR.keep_updates,
-            applied=lambda _: None,
-            tasks=BackgroundTasks(),
-            now=lambda: datetime.now(UTC),
-        )
-        await clock.time(platform.run(inbox))
+        engine = Engine(store, InstantModel(), [platform], behavior=BEHAVIOR, limits=LIMITS)  # it is not started
+        await clock.time(platform.run(engine.inbox(platform.name)))
     await platform.close()
 
 

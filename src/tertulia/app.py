@@ -31,11 +31,11 @@ from tertulia.engine.background import EngineClock, RealClock, Sleep
 from tertulia.engine.describers import ModelDescriber, by_model
 from tertulia.engine.engine import Engine
 from tertulia.engine.identity import require_usable
-from tertulia.engine.limits import CurrentLimits
 from tertulia.engine.memory import Memory
 from tertulia.engine.owner_settings import in_force
 from tertulia.engine.replay.replayer import Replayer
 from tertulia.engine.rooms import PLATFORM
+from tertulia.engine.shared import make_shared
 from tertulia.engine.spend_caps import SpendTracker
 from tertulia.errors import InvalidValue, KeyRefused, ModelUnknown, NotInstalled, StoreRefused, TertuliaError
 from tertulia.logs import log_events
@@ -230,18 +230,18 @@ async def open_replayer(
     config, persona = file.config, persona_of(file.config)
     settings = await store.owner_settings.listed() if config.behavior.owners else ()
     values = {one.name: one.value for one in in_force(settings, persona, config.limits)}
-    limits = CurrentLimits(replace(config.limits, **values.get("limit", {})))
-    clock = RealClock()
-    return Replayer(
+    shared = make_shared(
         store,
-        SpendTracker(store.usage, limits, rooms=store.rooms, prices=config.behavior.prices, now=clock.now),
+        (),
         persona=replace(persona, **values.get("persona", {})),
-        context=config.context,
         behavior=config.behavior,
-        limits=limits,
+        limits=replace(config.limits, **values.get("limit", {})),
         zone=zone or config.zone or local_zone(environment),
-        sleep=clock.sleep,
     )
+    spending = SpendTracker(
+        store.usage, shared.limits, rooms=store.rooms, prices=config.behavior.prices, now=shared.now
+    )
+    return Replayer(shared, spending, config.context)
 
 
 @asynccontextmanager

@@ -3,11 +3,15 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
+from types import SimpleNamespace
 from typing import Any
 
-from tertulia.engine.background import RealClock
+from people import NOON
+from tertulia.engine.background import RealClock, Sleep
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.engine import Engine
+from tertulia.engine.shared import Shared, make_shared
 from tertulia.messages import Author, Message, Place
 from tertulia.models.base import Model
 from tertulia.parts import Text
@@ -22,9 +26,21 @@ ALICE, BOB = Author(id="1", name="Alice"), Author(id="2", name="Bob")
 AT_ONCE = Behavior(debounce=0.0)
 
 
-async def nobody(_: Place, __: Author) -> bool:
-    """Who administers a place."""
-    return False
+def shared_by(
+    store: Any,
+    platform: Platform | None = None,
+    *,
+    now: Callable[[], datetime] = lambda: NOON,
+    sleep: Sleep = asyncio.sleep,
+    **changes: Any,
+) -> Shared:
+    """What the parts of an engine are given. Without a clock it is noon."""
+    return make_shared(store, [platform or RecordedPlatform()], **{"clock": RealClock(now=now, sleep=sleep)} | changes)
+
+
+def store_with(store: Store, **members: Any) -> Any:
+    """The store with other members."""
+    return SimpleNamespace(**vars(store) | members)
 
 
 def said(text: str, number: int | str = 1, **changes: Any) -> Message:

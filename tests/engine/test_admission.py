@@ -2,15 +2,14 @@ from typing import Any
 
 import pytest
 
-from engine.engines import ALICE, BOB, DIRECT, GROUP, ME, engine_with, said, talked
+from engine.engines import ALICE, BOB, DIRECT, GROUP, ME, engine_with, said, shared_by, talked
 from people import NOON
 from store.builders import add_own
 from tertulia.context.values import Persona
 from tertulia.decisions import Reason
 from tertulia.engine.admission import Admission
 from tertulia.engine.behavior import Behavior
-from tertulia.engine.identity import Identity
-from tertulia.engine.limits import CurrentLimits
+from tertulia.engine.confirmations import Confirmations
 from tertulia.engine.rate_limit import RateLimiter
 from tertulia.messages import Author, Message, Quote
 from tertulia.models.scripted import Scripted
@@ -21,9 +20,8 @@ ROBO = Author(id="9", name="Robo", persona="robo")
 
 
 def admission(store: Store, behavior: Behavior | None = None) -> Admission:
-    identity = Identity(Persona(), {"recorded": RecordedPlatform()})
-    rate_limiter = RateLimiter(store.rate_limits, CurrentLimits(), now=lambda: NOON)
-    return Admission(store.log, store.inbox, store.place_settings, identity, behavior or Behavior(), rate_limiter)
+    shared = shared_by(store, behavior=behavior)
+    return Admission(shared, RateLimiter(store.rate_limits, shared.limits, now=shared.now), Confirmations(shared))
 
 
 async def received(store: Store, *authors: Author, deleted: bool = False) -> Message:

@@ -871,7 +871,7 @@ async def test_what_changes_while_a_message_waits_for_room_counts(store: Store, 
         await engine.receive(said("Gryag, wrong", 2, place=GROUP))
 
         async def waits_for_room() -> bool:
-            return bool(engine._places._parts.slots._waiters)  # noqa: SLF001 (nothing tells that a run waits)
+            return bool(engine._parts.workers._parts.slots._waiters)  # noqa: SLF001 (nothing tells that a run waits)
 
         await until(waits_for_room)
         if change == "edit":

@@ -187,7 +187,7 @@ def test_an_engine_that_is_woken_at_the_moment_it_is_closed_closes(world: World,
     world.loop.run(engine.schedule([later]))
     world.loop.tick(20)  # the worker is asleep until then
 
-    engine._task_worker.wake()  # noqa: SLF001 (whatever wakes it from outside takes ticks of the loop)
+    engine._parts.tasks.wake()  # noqa: SLF001 (whatever wakes it from outside takes ticks of the loop)
     if ticks:
         world.loop.tick(ticks)
     world.loop.run(engine.close())
@@ -298,7 +298,7 @@ def test_a_run_that_is_stopped_while_nothing_can_be_kept_is_not_answered_later(w
 def test_what_was_deleted_before_it_was_asked_does_not_count(world: World) -> None:
     engine = an_engine(world, limits=Limits(messages=1, seconds=3600), max_runs=1)
     there = msgspec.structs.replace(HERE, id="2")
-    slots = engine._places._parts.slots  # noqa: SLF001 (a run that waits for its model holds none)
+    slots = engine._parts.workers._parts.slots  # noqa: SLF001 (a run that waits for its model holds none)
     world.loop.run(slots.acquire())
     world.loop.run(engine.receive(msgspec.structs.replace(said("m2"), place=there)))
     world.loop.tick(40)  # it waits for a slot

@@ -1,16 +1,14 @@
 """Orders, as an engine carries them out: its own at once, those of other processes when it finds them."""
 
-import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from engine.engines import ALICE, DIRECT, engine_with, said, talked, until
-from tertulia.engine.order_worker import OrderWorker
+from engine.engines import ALICE, BOB, DIRECT, engine_with, said, store_with, talked, until
 from tertulia.engine.orders import Order
-from tertulia.errors import InvalidValue, ModelUnavailable, RequestRefused, StoreBusy
+from tertulia.errors import InvalidValue, RequestRefused, StoreBusy
 from tertulia.models import Scripted
 from tertulia.store import Store
 from tertulia.testing import HeldModel, RecordedPlatform
@@ -49,46 +47,34 @@ async def test_an_order_that_another_process_left_is_carried_out_at_the_start(st
 
 
 async def test_an_order_is_found_while_another_process_has_the_store_open(tmp_path: Path) -> None:
-    path = tmp_path / "bot.db"
-    done: list[Order] = []
-
-    async def note(order: Order) -> None:
-        done.append(order)
-
+    path, model = tmp_path / "bot.db", HeldModel()
     async with Store.open(path) as store, Store.open(path, beside=True) as beside:
-        worker = OrderWorker(store.orders, actions={"stop place": note}, done=note, now=lambda: NOW, poll=0.001)
-        running = asyncio.create_task(worker.run())
-        order = an_order(kind="stop place", subject="", place=DIRECT)
-        await beside.orders.add(order)
-        await until(lambda: has_ended(beside))
-        running.cancel()
-        await asyncio.wait([running])
+        async with engine_with(model, store=store, now=lambda: NOW) as engine:
+            await engine.receive(said("hi"))
+            await model.asked.wait()
+            await beside.orders.add(an_order(kind="stop place", subject="", place=DIRECT))
+            await until(lambda: has_ended(beside))
+            await engine.settled()
 
-        [ended] = await beside.orders.listed(most=9)
+        [order] = await beside.orders.listed(most=9)
+        [run] = [one.run for one in await beside.inspection.runs(most=9)]
 
-    assert done == [order]
-    assert (ended.status, ended.ended_at) == ("done", NOW)
+    assert (order.status, order.ended_at) == ("done", NOW)
+    assert (run.status, run.why) == ("failed", "stopped by a request")
 
 
 async def test_what_fails_is_refused_with_its_reason_and_trouble_of_the_store_leaves_it_waiting(store: Store) -> None:
-    async def fail(order: Order) -> None:
-        raise ModelUnavailable("nobody is there")
+    async def forget(*, author_id: str, **_: Any) -> None:
+        raise StoreBusy("it is busy") if author_id == BOB.id else InvalidValue("nobody is known by that id")
 
-    async def trouble(order: Order) -> None:
-        raise StoreBusy("it is busy")
+    async with engine_with(Scripted(), store=store_with(store, forget=forget)) as engine:
+        refused = await engine.give_order("forget person", ALICE.id, who="owner", service="recorded")
+        with pytest.raises(StoreBusy):
+            await engine.give_order("forget person", BOB.id, who="owner", service="recorded")
+        [waiting] = await store.orders.waiting()
 
-    async def done(order: Order) -> None:
-        pass
-
-    worker = OrderWorker(
-        store.orders, actions={"stop place": fail, "forget person": trouble}, done=done, now=lambda: NOW
-    )
-    refused = await worker.give(an_order(kind="stop place"))
-    with pytest.raises(StoreBusy):
-        await worker.give(an_order(id="order-2", kind="forget person"))
-
-    assert (refused.status, refused.why) == ("refused", "nobody is there")
-    assert [order.id for order in await store.orders.waiting()] == ["order-2"]
+    assert (refused.status, refused.why) == ("refused", "nobody is known by that id")
+    assert (waiting.kind, waiting.subject) == ("forget person", BOB.id)
 
 
 async def test_the_answer_under_way_is_stopped_but_not_a_later_one(store: Store) -> None:

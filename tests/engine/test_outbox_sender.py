@@ -8,9 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engine_world import REMEMBERS, World
-from engine.engines import ALICE, DIRECT, GROUP, ME
+from engine.engines import ALICE, DIRECT, GROUP, ME, shared_by, store_with
 from fakes import Receipts
 from people import NOON, a_message
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.languages.english import ENGLISH
 from tertulia.engine.outbox_sender import CUT_OFF, MAX_COPIES, MAX_EDIT_RETRIES, SEND_TIMEOUT, OutboxSender
 from tertulia.engine.store_protocols import DeliveryAttempt, OutboxItem
 from tertulia.errors import InvalidValue, KeyRefused, NotSent, SendRefused, StoreFull, StoreRefused, TertuliaError
@@ -43,8 +45,8 @@ def item(name: str = "o1", place: Place = DIRECT, **changes: Any) -> OutboxItem:
 
 
 def outbox_sender(store: Store, platform: RecordedPlatform, **changes: Any) -> OutboxSender:
-    named: dict[str, Any] = {"updates": store.updates, "now": lambda: NOON, "sleep": Slept()} | changes
-    return OutboxSender(store.outbox, {platform.name: platform}, **named)
+    own = {"grace": changes.pop("grace")} if "grace" in changes else {}
+    return OutboxSender(shared_by(store, platform, **{"sleep": Slept()} | changes), **own)
 
 
 async def kept(store: Store, *replies: OutboxItem) -> None:
@@ -148,7 +150,7 @@ async def test_what_is_stored_of_a_failure_has_no_password(store: Store, kind: t
         async def __call__(self, seconds: float) -> None:
             whys.extend(one.why for one in await store.outbox.listed())
 
-    (one,) = await carried(store, platform, item(), sleep=Watched())
+    one, *_ = await carried(store, platform, item(), sleep=Watched())
 
     assert [*whys, one.why][0] == "http://***@proxy:81 says no"
 
@@ -169,10 +171,13 @@ async def test_a_platform_that_knows_keys_is_asked_again_under_the_same(store: S
     assert (one.status, one.attempts, platform.keys, platform.texts) == ("sent", 3, ["o1"] * 3, ["o1"])
 
 
+RESEND = Behavior(doubtful_replies="resend")
+
+
 async def test_by_policy_a_reply_is_sent_again_but_not_for_ever(store: Store) -> None:
     platform, slept = RecordedPlatform(*[OSError()] * 99), Slept()
 
-    (one,) = await carried(store, platform, item(), doubtful="resend", sleep=slept)
+    (one,) = await carried(store, platform, item(), behavior=RESEND, sleep=slept)
 
     assert (len(platform.texts), slept.pauses) == (MAX_COPIES, [1.0, 2.0, 4.0, 8.0])
     assert (one.status, one.attempts) == ("doubtful", MAX_COPIES)
@@ -184,21 +189,21 @@ EDIT = item(edits="d1")
 async def test_an_edit_of_unknown_outcome_is_made_again_but_not_for_ever(store: Store) -> None:
     platform = RecordedPlatform(*[OSError()] * 99, capabilities=Capabilities(edits=True))
 
-    (one,) = await carried(store, platform, EDIT, sleep=Slept())
+    (one,) = await carried(store, platform, EDIT)
 
     assert (one.status, one.attempts, one.unknown_attempts) == ("doubtful", MAX_EDIT_RETRIES, MAX_EDIT_RETRIES)
 
 
-OUTAGES = [(EDIT, "hold", MAX_EDIT_RETRIES), (item(), "resend", MAX_COPIES)]
+OUTAGES = [(EDIT, Behavior(), MAX_EDIT_RETRIES), (item(), RESEND, MAX_COPIES)]
 
 
-@pytest.mark.parametrize(("one", "doubtful", "most"), OUTAGES)
+@pytest.mark.parametrize(("one", "behavior", "most"), OUTAGES)
 async def test_attempts_that_did_not_go_out_bring_nothing_nearer_to_doubt(
-    store: Store, one: OutboxItem, doubtful: Any, most: int
+    store: Store, one: OutboxItem, behavior: Behavior, most: int
 ) -> None:
     platform = RecordedPlatform(*[NotSent("down")] * 2 * most, OSError(), capabilities=Capabilities(edits=True))
 
-    (sent,) = await carried(store, platform, one, doubtful=doubtful, sleep=Slept())
+    (sent,) = await carried(store, platform, one, behavior=behavior)
 
     assert (sent.status, sent.attempts, sent.unknown_attempts) == ("sent", 2 * most + 2, 1)
 
@@ -218,7 +223,7 @@ async def test_nor_is_it_for_ever_over_many_lives(store: Store) -> None:
                 await asyncio.get_running_loop().create_future()
                 return delivery.id
 
-        made = outbox_sender(store, Endless(), doubtful="resend", grace=0.0)
+        made = outbox_sender(store, Endless(), behavior=RESEND, grace=0.0)
         await made.recover()
         if not made.busy:
             break
@@ -337,7 +342,7 @@ async def test_what_is_refused_for_good_is_dropped_and_holds_nothing_up(store: S
     platform = RecordedPlatform()
     platform.fail_before = [SendRefused("no"), SendRefused("never")]
 
-    first, second = await carried(store, platform, item("o1"), item("o2"))
+    first, second, _ = await carried(store, platform, item("o1"), item("o2"))
 
     assert first == item("o1", status="dropped", attempts=2, why="never", plain=True)
     assert second.status == "sent"
@@ -418,12 +423,9 @@ async def test_of_an_answer_that_is_refused_in_every_form_the_person_is_told(sto
     platform = RecordedPlatform()
     platform.fail_before = [SendRefused("no"), SendRefused("never")]
 
-    async def line(item: OutboxItem) -> str:
-        return f"{item.id} cannot be sent"
+    await carried(store, platform, item("o1", kind=kind), item("o2"))
 
-    await carried(store, platform, item("o1", kind=kind), item("o2"), refusal_line=line)
-
-    told = [("o1-refused", "error", "o1 cannot be sent")] if REFUSED[kind] else []
+    told = [("o1-refused", "error", ENGLISH.refused)] if REFUSED[kind] else []
     sent = [(one.id, one.kind, one.reply.text) for one in platform.deliveries]
     assert sent == [("o2", "answer", "o2"), *told]
 
@@ -432,13 +434,18 @@ async def test_the_notice_is_stored_with_the_drop(store: Store) -> None:
     platform = RecordedPlatform()
     platform.fail_before = [SendRefused("no"), SendRefused("never")]
 
-    async def line(item: OutboxItem) -> str:
-        raise StoreRefused("cannot be read") if not slept.pauses else InvalidValue("gone")
-
     slept = Slept()
-    (one,) = await carried(store, platform, item("o1"), refusal_line=line, sleep=slept)
 
-    assert (one.status, len(slept.pauses)) == ("sending", 1)
+    class Troubled:
+        """A log that cannot be read at once, and where the message that is answered is gone then."""
+
+        async def get(self, place: Place, message_id: str) -> None:
+            raise StoreRefused("cannot be read") if not slept.pauses else InvalidValue("gone")
+
+    one = item(reply=Reply(place=DIRECT, text="Yes.", reply_to="7"))
+    (left,) = await carried(store_with(store, log=Troubled()), platform, one, sleep=slept)
+
+    assert (left.status, slept.pauses) == ("sending", [1.0])
 
 
 async def test_a_place_that_nothing_can_be_sent_to_is_left_and_what_waits_for_it_ends(store: Store) -> None:
@@ -534,8 +541,7 @@ class Full:
 async def test_a_receipt_is_kept_in_the_end_also_if_there_is_no_room_for_a_while(store: Store) -> None:
     platform, slept = RecordedPlatform(), Slept()
     await kept(store, item())
-    full: Any = Full(store.outbox, 3)
-    made = OutboxSender(full, {platform.name: platform}, updates=store.updates, now=lambda: NOON, sleep=slept)
+    made = outbox_sender(store_with(store, outbox=Full(store.outbox, 3)), platform, sleep=slept)
 
     made.enqueue([item()])
     await made.done()
@@ -590,7 +596,7 @@ async def test_a_file_is_read_when_it_is_sent_and_one_that_is_gone_is_words(stor
     )
     platform = RecordedPlatform()
 
-    await carried(store, platform, item(reply=Reply(place=DIRECT, text="Look.", media=media)), media=store.media)
+    await carried(store, platform, item(reply=Reply(place=DIRECT, text="Look.", media=media)))
 
     (shown,) = platform.shown.values()
     assert (shown.text, [one.data for one in shown.media]) == ("Look.\n\na dog", [b"a picture"])
@@ -615,7 +621,7 @@ async def test_a_reply_whose_file_cannot_be_read_yet_is_not_sent_and_tried_again
     reply = item(reply=Reply(place=DIRECT, text="", media=(photo,)), status=before, sent_at=NOON)
     platform = RecordedPlatform(capabilities=Capabilities(idempotency_window=REMEMBERS, media=ALL_MEDIA))
 
-    (one,) = await carried(store, platform, reply, media=Slow())
+    (one,) = await carried(store_with(store, media=Slow()), platform, reply)
 
     assert statuses == [before, before]
     assert (one.status, one.attempts, one.unknown_attempts) == ("sent", 1, 0)
@@ -633,7 +639,7 @@ async def test_a_file_that_cannot_be_read_for_long_is_words_and_holds_up_no_othe
     photo = Media(media_kind="photo", unique_id="p", sha256="0" * 64, rendered_text="a dog")
     replies = [item("o1", reply=Reply(place=DIRECT, text="Look.", media=(photo,))), item("o2")]
 
-    sent = await carried(store, platform, *replies, media=Broken(), sleep=slept)
+    sent = await carried(store_with(store, media=Broken()), platform, *replies, sleep=slept)
 
     assert [one.status for one in sent] == ["sent", "sent"]
     assert platform.texts == ["Look.\n\na dog", "o2"]

@@ -7,16 +7,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from engine.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said, talked, until
+from engine.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said, shared_by, talked, until
 from engine.test_commands import told
 from people import NOON
 from store.builders import skip
 from tertulia.context.values import Persona
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.command_list import help_lines
-from tertulia.engine.identity import Identity
 from tertulia.engine.languages.english import ENGLISH
-from tertulia.engine.limits import CurrentLimits, Limits
+from tertulia.engine.limits import Limits
 from tertulia.engine.owner_commands import OwnerCommands
 from tertulia.engine.owner_settings import OwnerSettings
 from tertulia.engine.store_protocols import Command
@@ -332,10 +331,9 @@ async def test_a_block_may_have_an_end_which_another_block_takes_away(store: Sto
 
 
 async def test_a_block_with_an_end_that_is_carried_out_twice_ends(store: Store) -> None:
-    clock, identity = Clock(NOON), Identity(Persona(), {"recorded": RecordedPlatform()}, owners=OWNED.owners)
-    limits = CurrentLimits()
-    settings = OwnerSettings(store.owner_settings, identity, limits, now=clock.now)
-    commands = OwnerCommands(store, identity, limits, settings=settings, prices={}, zone="UTC", now=clock.now)
+    clock = Clock(NOON)
+    shared = shared_by(store, behavior=OWNED, clock=clock)
+    commands = OwnerCommands(shared, OwnerSettings(shared))
     command = Command(id=1, message=said("/block 2 1h", 1, place=GROUP), name="block", argument="2 1h", horizon=0)
     handler = commands.handler(command)
     assert handler is not None

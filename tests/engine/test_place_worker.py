@@ -1,30 +1,24 @@
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from engine.engine_world import World
-from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked
+from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, store_with, talked
 from fakes import Meanwhile
 from people import NOON
-from store.builders import a_run, skip
-from stored_rows import change, on
+from store.builders import a_run, begin, skip
 from tertulia import Engine
 from tertulia.context.gather import ContextOptions
-from tertulia.context.values import Context, Persona
-from tertulia.decisions import Decision
-from tertulia.engine.admission import Admission
-from tertulia.engine.batches import Batch
-from tertulia.engine.behavior import Behavior
-from tertulia.engine.identity import Identity
-from tertulia.engine.limits import CurrentLimits, Limits
-from tertulia.engine.place_worker import MAX_REBUILDS, PlaceWorker, WorkerParts
-from tertulia.engine.rate_limit import RateLimiter
+from tertulia.context.values import Context
+from tertulia.decisions import Reason
+from tertulia.engine.behavior import TOO_MANY, Behavior
+from tertulia.engine.limits import Limits
+from tertulia.engine.place_worker import MAX_REBUILDS, STOPPED
 from tertulia.engine.store_protocols import PlaceSnapshot
 from tertulia.errors import InvalidValue, StoreFull
 from tertulia.messages import Author, Message, Place
@@ -39,84 +33,51 @@ from tertulia.turns import Prompt
 
 LATER = timedelta(minutes=1)
 
-Work = Callable[[Sequence[Message]], Any]
-
-
-class NotedWorker(PlaceWorker):
-    """Notes what it is to do, and does no more than is needed so that nothing waits."""
-
-    def __init__(self, place: Place, parts: WorkerParts, **named: Any) -> None:
-        super().__init__(place, parts, **named)
-        self.done: list[tuple[Any, ...]] = []
-        self.open: list[Run] = []
-        self.during: Work | None = None
-        self.waiting: Callable[[], Any] | None = None
-
-    async def answer(self, batch: Batch) -> None:
-        self.done.append(("answer", list(batch.all_ids), batch.target.id))
-        if self.during is not None:
-            await self.during(batch.messages)
-        await self._parts.store.inbox.skip(batch.target.place, batch.decided("answered"), at=NOON)
-
-    async def cancel_old_plans(self) -> None:
-        if self.waiting is not None:
-            await self.waiting()
-        else:
-            self.done.append(("call off",))
-
-    async def resume(self, run: Run) -> None:
-        self.done.append(("resume", run.id))
-
-    async def read_open_runs(self) -> Sequence[Run]:
-        return self.open
-
-    async def send_limit_notice(self, message: Message, decision: Decision) -> None:
-        self.done.append(("too many", message.id))
-
-
-def a_worker(store: Store, place: Place = DIRECT, /, **changes: Any) -> NotedWorker:
-    behavior = changes.pop("behavior", Behavior(debounce=0.0))
-    identity = Identity(Persona(), {"recorded": RecordedPlatform()})
-    rate_limiter = RateLimiter(store.rate_limits, CurrentLimits(changes.pop("limits", None)), now=lambda: NOON)
-    named: dict[str, Any] = dict.fromkeys(WorkerParts.__struct_fields__) | {
-        "store": store,
-        "behavior": behavior,
-        "admission": Admission(store.log, store.inbox, store.place_settings, identity, behavior, rate_limiter),
-        "rate_limiter": rate_limiter,
-        "now": lambda: NOON + timedelta(minutes=1),
-        "sleep": asyncio.sleep,
-    }
-    parts = WorkerParts(**named | {name: changes.pop(name) for name in ("now", "sleep", "store") if name in changes})
-    return NotedWorker(place, parts, **changes)
-
-
-def with_inbox(store: Store, inbox: Any) -> Any:
-    """The store with another inbox."""
-    return SimpleNamespace(**vars(store) | {"inbox": inbox})
+Taken = tuple[list[str], str]  # the messages that a run took, and the one it replied to
 
 
 async def received(store: Store, *messages: Message) -> None:
+    """Messages that came before the engine was started, one a second."""
     for number, message in enumerate(messages):
         await store.inbox.receive(message, at=NOON + timedelta(seconds=number))
+
+
+async def runs_of(store: Store) -> list[Run]:
+    return [one.run for one in reversed(await store.inspection.runs(most=99))]
+
+
+async def taken(store: Store) -> list[Taken]:
+    return [(list(run.taken), run.target) for run in await runs_of(store)]
+
+
+async def answered(store: Store, **changes: Any) -> list[Taken]:
+    """What has been taken once an engine, a minute later, has answered all that waits."""
+    async with engine_with(Scripted(*["Yes."] * 9), store=store, **{"now": lambda: NOON + LATER} | changes) as engine:
+        await engine.settled()
+    return await taken(store)
+
+
+async def decided(store: Store, place: Place = DIRECT) -> list[tuple[str, Reason]]:
+    """The last decision about each message."""
+    return [(message.id, made[-1].reason) for message, made in await store.inbox.decided(place, most=99)]
 
 
 async def test_each_message_is_answered_in_turn_and_then_nothing_waits(store: Store) -> None:
     await received(store, said("one", 1), said("two", 2))
 
-    worker = a_worker(store)
-    await worker.run()
-
-    assert worker.done == [("answer", ["1"], "1"), ("answer", ["2"], "2")]
+    assert await answered(store) == [(["1"], "1"), (["2"], "2")]
     assert await store.inbox.waiting(DIRECT) == []
 
 
 async def test_runs_that_were_left_open_come_first(store: Store) -> None:
-    await received(store, said("one", 1))
+    await received(store, said("one", 1), said("two", 2), said("three", 3))
+    for name, message_id in (("r1", "1"), ("r2", "2")):
+        await begin(store, a_run(id=name, place=DIRECT, target=message_id, taken=(message_id,)))
 
-    worker = a_worker(store, runs=[a_run(id="r1"), a_run(id="r2")])
-    await worker.run()
-
-    assert worker.done == [("resume", "r1"), ("resume", "r2"), ("answer", ["1"], "1")]
+    assert await answered(store) == [(["1"], "1"), (["2"], "2"), (["3"], "3")]
+    sent = await store.outbox.listed()
+    assert [(one.run, one.message_id) for one in sent][:2] == [("r1", "s-0"), ("r2", "s-1")]
+    assert [run.resumed for run in await runs_of(store)] == [1, 1, 0]
 
 
 async def test_what_is_not_for_us_is_passed_over_and_keeps_nobody_waiting(store: Store) -> None:
@@ -128,47 +89,35 @@ async def test_what_is_not_for_us_is_passed_over_and_keeps_nobody_waiting(store:
         said("c", 4, place=GROUP),
     )
 
-    worker = a_worker(store, GROUP)
-    await worker.run()
-
-    assert worker.done == [("answer", ["3"], "3")]
+    assert await answered(store) == [(["3"], "3")]
     assert await store.inbox.waiting(GROUP) == []
 
 
 BURST = Behavior(debounce=10.0, max_debounce=10.0)
 
-TARGETS: list[tuple[list[Message], list[tuple[Any, ...]]]] = [
+TARGETS: list[tuple[list[Message], list[Taken]]] = [
     # what else the author says belongs to it; the last that speaks to us is replied to
-    ([said("Gryag,", 1), said("how", 2), said("are you", 3)], [("answer", ["1", "2", "3"], "1")]),
-    ([said("Gryag,", 1), said("Gryag?", 2), said("so", 3)], [("answer", ["1", "2", "3"], "2")]),
-    ([said("so", 1), said("Gryag?", 2)], [("answer", ["2"], "2")]),
+    ([said("Gryag,", 1), said("how", 2), said("are you", 3)], [(["1", "2", "3"], "1")]),
+    ([said("Gryag,", 1), said("Gryag?", 2), said("so", 3)], [(["1", "2", "3"], "2")]),
+    ([said("so", 1), said("Gryag?", 2)], [(["2"], "2")]),
     (
         [said("Gryag,", 1), said("Gryag!", 2, author=BOB), said("hi", 3), said("you", 4, author=BOB)],
-        [("answer", ["1", "3"], "1"), ("answer", ["2", "4"], "2")],
+        [(["1", "3"], "1"), (["2", "4"], "2")],
     ),
     # an album is taken whole, whichever of its messages speaks to us
-    (
-        [said("Gryag,", 1, album="a"), said("", 2, album="a"), said("", 3, album="a")],
-        [("answer", ["1", "2", "3"], "1")],
-    ),
-    (
-        [said("", 1, album="a"), said("Gryag?", 2, album="a"), said("", 3, album="a")],
-        [("answer", ["1", "2", "3"], "2")],
-    ),
-    ([said("so", 1), said("", 2, album="a"), said("Gryag?", 3, album="a")], [("answer", ["2", "3"], "3")]),
-    ([said("", 1, album="a"), said("Gryag?", 2, album="b")], [("answer", ["2"], "2")]),
-    ([said("", 1, album="a", author=BOB), said("Gryag?", 2, album="a")], [("answer", ["2"], "2")]),
+    ([said("Gryag,", 1, album="a"), said("", 2, album="a"), said("", 3, album="a")], [(["1", "2", "3"], "1")]),
+    ([said("", 1, album="a"), said("Gryag?", 2, album="a"), said("", 3, album="a")], [(["1", "2", "3"], "2")]),
+    ([said("so", 1), said("", 2, album="a"), said("Gryag?", 3, album="a")], [(["2", "3"], "3")]),
+    ([said("", 1, album="a"), said("Gryag?", 2, album="b")], [(["2"], "2")]),
+    ([said("", 1, album="a", author=BOB), said("Gryag?", 2, album="a")], [(["2"], "2")]),
 ]
 
 
-@pytest.mark.parametrize(("messages", "done"), TARGETS)
-async def test_a_burst_is_answered_as_one(store: Store, messages: list[Message], done: list[tuple[Any, ...]]) -> None:
+@pytest.mark.parametrize(("messages", "runs"), TARGETS)
+async def test_a_burst_is_answered_as_one(store: Store, messages: list[Message], runs: list[Taken]) -> None:
     await received(store, *(replace(message, place=GROUP) for message in messages))
 
-    worker = a_worker(store, GROUP, behavior=BURST)
-    await worker.run()
-
-    assert worker.done == done
+    assert await answered(store, behavior=BURST) == runs
 
 
 async def test_messages_of_an_album_that_were_passed_over_are_answered_with_the_one_that_speaks_to_us(
@@ -178,240 +127,216 @@ async def test_messages_of_an_album_that_were_passed_over_are_answered_with_the_
     await skip(store, GROUP, "1", "2")
     await received(store, said("Gryag?", 3, place=GROUP, album="a"))
 
-    worker = a_worker(store, GROUP)
-    await worker.run()
-
-    assert worker.done == [("answer", ["1", "3"], "3")]
+    assert await answered(store) == [(["1", "3"], "3")]
 
 
 async def test_what_comes_of_an_album_after_its_answer_is_context(store: Store) -> None:
-    await received(store, said("look", 1, album="a"))
-    worker = a_worker(store)
-    await worker.run()
-    await on(store, change, "decisions", run_id="r1")
-    await received(store, said("", 2, album="a"), said("well?", 3))
+    async with engine_with(Scripted("Nice.", "Yes."), store=store) as engine:
+        await talked(engine, said("look", 1, album="a"), said("", 2, album="a"), said("well?", 3))
 
-    await worker.run()
-
-    assert worker.done == [("answer", ["1"], "1"), ("answer", ["3"], "3")]
-    assert await store.inbox.waiting(DIRECT) == []
+    assert await taken(store) == [(["1"], "1"), (["3"], "3")]
+    assert await decided(store) == [("1", "answered"), ("2", "album answered"), ("3", "answered")]
 
 
-async def test_an_album_of_which_more_may_come_waits_and_then_wait_no_longer(store: Store) -> None:
-    moments = [NOON + timedelta(seconds=1), NOON + timedelta(minutes=1)]
-    behavior = Behavior(debounce=1.5, max_debounce=1.5)
-    await received(store, said("", 1, place=GROUP, album="a"), said("", 2, place=GROUP, album="a", author=BOB))
+def test_an_album_of_which_more_may_come_waits_and_then_wait_no_longer(world: World) -> None:
+    store, behavior = world.store, Behavior(debounce=1.5, max_debounce=1.5)
 
-    looked = asyncio.Event()
+    async def work() -> list[str]:
+        async with engine_with(Scripted("Yes."), store=store, now=world.now, behavior=behavior) as engine:
+            await engine.receive(said("", 1, place=GROUP, album="a"))
+            await engine.receive(said("", 2, place=GROUP, album="a", author=BOB))
+            await asyncio.sleep(1)
+            waited = [one.message.id for one in await store.inbox.waiting(GROUP)]
+            await engine.receive(said("Gryag?", 3, place=GROUP, album="a"))
+            await engine.settled()
+            return waited
 
-    def now() -> Any:
-        looked.set()
-        return moments.pop(0) if len(moments) > 1 else moments[0]
-
-    worker = a_worker(store, GROUP, behavior=behavior, now=now)
-    attending = asyncio.create_task(worker.run())
-    await looked.wait()
-    waited = [one.message.id for one in await store.inbox.waiting(GROUP)]
-    await store.inbox.receive(said("Gryag?", 3, place=GROUP, album="a"), at=NOON + timedelta(seconds=1))
-    worker.wake()
-    await attending
-
-    assert waited == ["1", "2"]
-    assert worker.done == [("answer", ["1", "3"], "3")]
-    assert await store.inbox.waiting(GROUP) == []
+    assert world.loop.run(work()) == ["1", "2"]
+    assert world.loop.run(taken(store)) == [(["1", "3"], "3")]
+    assert world.loop.run(store.inbox.waiting(GROUP)) == []
 
 
 async def test_in_a_direct_chat_the_last_is_replied_to(store: Store) -> None:
     await received(store, said("one", 1), said("two", 2))
 
-    worker = a_worker(store, behavior=BURST)
-    await worker.run()
-
-    assert worker.done == [("answer", ["1", "2"], "2")]
+    assert await answered(store, behavior=BURST) == [(["1", "2"], "2")]
 
 
 def test_a_burst_is_waited_for_and_calls_off_at_once_what_was_planned(world: World) -> None:
-    moments: list[float] = []
+    store, plan = world.store, "Yes.\n# «wait»\ndelay: 3600\n# «send»\nLater."
+    behavior = Behavior(debounce=2.0, max_debounce=4.5)
 
-    async def note(_: Sequence[Message]) -> None:
-        moments.append(world.loop.moment)
+    async def plans() -> list[str]:
+        return [task.status for task in await store.tasks.listed()]
 
-    worker = a_worker(world.store, behavior=Behavior(debounce=2.0, max_debounce=5.0), now=world.now)
-    worker.during = note
+    async def work() -> list[list[str]]:
+        seen: list[list[str]] = []
+        async with engine_with(Scripted(plan, plan), store=store, now=world.now, behavior=behavior) as engine:
+            for number in range(8):  # one a second
+                await engine.receive(said("hm", number))
+                await asyncio.sleep(1)
+                seen.append(await plans())
+            await engine.settled()
+            return [*seen, await plans()]
 
-    async def work() -> None:
-        attending = asyncio.ensure_future(attend(worker))
-        for number in range(8):  # one a second
-            await world.store.inbox.receive(said("hm", number), at=world.now())
-            worker.wake()
-            await asyncio.sleep(1)
-        await attending
+    seen = world.loop.run(work())
 
-    async def attend(worker: NotedWorker) -> None:
-        for pause in (0.5, 1.5):
-            await asyncio.sleep(pause)
-            await worker.run()
-
-    world.loop.run(work())
-
-    assert worker.done == [
-        ("call off",),
-        ("answer", ["0", "1", "2", "3", "4", "5"], "5"),
-        ("call off",),
-        ("answer", ["6", "7"], "7"),
-    ]
-    assert moments == pytest.approx([5.0, 9.0], abs=0.01)
+    runs = world.loop.run(runs_of(store))
+    assert [(run.began_at - NOON).total_seconds() for run in runs] == pytest.approx([4.5, 9.0], abs=0.01)
+    assert [list(run.taken) for run in runs] == [["0", "1", "2", "3", "4"], ["5", "6", "7"]]
+    assert seen == [[]] * 4 + [["pending"]] + [["cancelled"]] * 3 + [["cancelled", "pending"]]
 
 
 def test_what_is_deleted_while_more_is_waited_for_is_not_answered(world: World) -> None:
-
-    worker = a_worker(world.store, behavior=Behavior(debounce=2.0), now=world.now)
-
     async def work() -> None:
-        await world.store.inbox.receive(said("one", 1), at=world.now())
-        attending = asyncio.ensure_future(worker.run())
-        await asyncio.sleep(1)
-        await world.store.inbox.delete(DIRECT, "1", at=world.now())
-        worker.wake()
-        await attending
+        behavior = Behavior(debounce=2.0)
+        async with engine_with(Scripted(), store=world.store, now=world.now, behavior=behavior) as engine:
+            await engine.receive(said("one", 1))
+            await asyncio.sleep(1)
+            await engine.delete(DIRECT, "1")
+            await engine.settled()
 
     world.loop.run(work())
 
-    assert worker.done == [("call off",)]
+    assert world.rows("runs") == []
     assert world.loop.moment == pytest.approx(1.0, abs=0.01)
 
 
-async def test_what_comes_during_a_run_is_answered_before_the_place_is_left(store: Store) -> None:
-    await received(store, said("one", 1))
-    worker = a_worker(store)
+class Inbox:
+    """An inbox in which something happens just after what waits was read."""
 
-    async def more(messages: Sequence[Message]) -> None:
-        if messages[0].id == "1":
-            await received(store, said("two", 2))
-            worker.wake()
+    def __init__(self, store: Store, happens: Callable[[PlaceSnapshot], Awaitable[Any]]) -> None:
+        self._inbox = store.inbox
+        self._happens = happens
 
-    worker.during = more
-    await worker.run()
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inbox, name)
 
-    assert worker.done == [("answer", ["1"], "1"), ("answer", ["2"], "2")]
+    async def snapshot(self, place: Place, *, most: int | None = None) -> PlaceSnapshot:
+        found = await self._inbox.snapshot(place, most=most)
+        await self._happens(found)
+        return found
 
 
-async def test_and_so_is_what_comes_when_it_is_about_to_be_left(store: Store) -> None:
+async def test_what_comes_when_the_place_is_about_to_be_left_is_answered(store: Store) -> None:
+    came: list[bool] = []
 
-    class Late:
-        """An inbox in which something comes just after it was found empty."""
+    async def come(_: PlaceSnapshot) -> None:
+        if not came:
+            came.append(await engine.receive(said("Gryag?", "late", place=GROUP)))
 
-        skip = staticmethod(store.inbox.skip)
+    late = store_with(store, inbox=Inbox(store, come))
+    async with engine_with(Scripted("Yes."), store=late) as engine:
+        await talked(engine, said("so", 1, place=GROUP))
 
-        async def snapshot(self, place: Place, *, most: int | None = None) -> PlaceSnapshot:
-            found = await store.inbox.snapshot(place, most=most)
-            if await store.inbox.receive(said("late", 1), at=NOON):
-                worker.wake()
-            return found
-
-    worker = a_worker(store, store=with_inbox(store, Late()))
-    await worker.run()
-
-    assert worker.done == [("answer", ["1"], "1")]
+    assert await taken(store) == [(["late"], "late")]
 
 
 async def test_a_message_that_is_edited_while_it_is_decided_about_is_decided_about_once_more(store: Store) -> None:
     await received(store, said("what?", 1, place=GROUP), said("so", 2, place=GROUP, author=BOB))
 
-    class Edited:
-        """An inbox in which a message is edited just after it was read."""
+    async def edit(_: PlaceSnapshot) -> None:
+        await store.inbox.edit(said("Gryag, what?", 1, place=GROUP), at=NOON)
 
-        skip = staticmethod(store.inbox.skip)
-
-        async def snapshot(self, place: Place, *, most: int | None = None) -> PlaceSnapshot:
-            found = await store.inbox.snapshot(place, most=most)
-            await store.inbox.edit(said("Gryag, what?", 1, place=GROUP), at=NOON)
-            return found
-
-    worker = a_worker(store, GROUP, store=with_inbox(store, Edited()))
-    await worker.run()
-
-    assert worker.done == [("answer", ["1"], "1")]
+    assert await answered(store_with(store, inbox=Inbox(store, edit))) == [(["1"], "1")]
     assert await store.inbox.waiting(GROUP) == []
 
 
 async def test_a_run_that_is_stopped_is_over_and_the_next_message_is_answered(store: Store) -> None:
     await received(store, said("one", 1), said("two", 2))
-    worker = a_worker(store)
+    platform, model = RecordedPlatform(), HeldModel("Yes.")
 
-    async def stopped(messages: Sequence[Message]) -> None:
-        if messages[0].id == "1":
-            await skip(store, DIRECT, "1")
-            worker.stop()
+    async with engine_with(model, platform, store=store) as engine:
+        await model.asked.wait()
+        engine.stop(DIRECT)
+        await engine.settled()
+
+    assert [(run.target, run.status, run.why) for run in await runs_of(store)] == [
+        ("1", "failed", STOPPED),
+        ("2", "done", ""),
+    ]
+    assert platform.texts == ["Yes."]
+
+
+class Runs:
+    """The runs of a store whose end is not stored as long as something happens."""
+
+    def __init__(self, store: Store, happens: Callable[[], Awaitable[Any]]) -> None:
+        self._runs = store.runs
+        self._happens = happens
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runs, name)
+
+    async def end(self, run: Run, **named: Any) -> None:
+        await self._happens()
+        await self._runs.end(run, **named)
+
+
+async def test_a_run_whose_end_was_not_kept_when_it_was_stopped_ends_as_soon_as_it_can_be_kept(store: Store) -> None:
+    platform, model, ends = RecordedPlatform(), HeldModel(), list[str]()
+
+    async def stopped_again() -> None:
+        ends.append("tried")
+        if len(ends) == 1:
+            engine.stop(DIRECT)
             await asyncio.sleep(0)
-            pytest.fail("it goes on though it was stopped")
+            raise StoreFull("no room")
 
-    worker.during = stopped
-    await worker.run()
+    async with engine_with(model, platform, store=store_with(store, runs=Runs(store, stopped_again))) as engine:
+        await engine.receive(said("one", 1))
+        await model.asked.wait()
+        engine.stop(DIRECT)
+        await engine.settled()
 
-    assert worker.done == [("answer", ["1"], "1"), ("answer", ["2"], "2")]
-
-
-async def test_a_run_whose_end_was_not_kept_when_it_was_stopped_is_taken_up_again(store: Store) -> None:
-    await received(store, said("one", 1))
-    worker = a_worker(store)
-
-    async def stopped(_: Sequence[Message]) -> None:
-        await skip(store, DIRECT, "1")
-        worker.open = [a_run(id="r1")]
-        worker.stop()
-        await asyncio.sleep(0)
-
-    worker.during = stopped
-    await worker.run()
-
-    assert worker.done == [("answer", ["1"], "1"), ("resume", "r1")]
+    [run] = await runs_of(store)
+    assert (run.status, run.why, run.resumed, len(ends), platform.texts) == ("failed", STOPPED, 0, 2, [])
 
 
 async def test_stopping_where_nothing_is_under_way_changes_nothing(store: Store) -> None:
-    worker = a_worker(store)
-    worker.stop()
-    await received(store, said("one", 1))
+    async with engine_with(Scripted("Yes."), store=store) as engine:
+        engine.stop(DIRECT)
+        await talked(engine, said("one", 1))
 
-    await worker.run()
-
-    assert worker.done == [("answer", ["1"], "1")]
+    assert [(run.target, run.status) for run in await runs_of(store)] == [("1", "done")]
 
 
 async def test_a_store_in_trouble_is_tried_again_after_growing_pauses_with_the_runs_that_stayed_open(
     store: Store,
 ) -> None:
-    pauses: list[float] = []
-    troubles = [StoreFull("no room")] * 3
-    await received(store, said("one", 1))
+    platform, model = RecordedPlatform(), Scripted("One.", "Two.")
+    pauses, troubles = list[float](), [StoreFull("no room")] * 3
 
-    async def trouble(_: Sequence[Message]) -> None:
-        if len(troubles) == 1:
-            worker.open = [a_run(id="r1")]
+    async def trouble() -> None:
         if troubles:
             raise troubles.pop()
 
     async def sleep(seconds: float) -> None:
         pauses.append(seconds)
 
-    worker = a_worker(store, sleep=sleep)
-    worker.during = trouble
-    await worker.run()
+    await received(store, said("one", 1), said("two", 2))
+    little = store_with(store, runs=Runs(store, trouble))
+    async with engine_with(model, platform, store=little, sleep=sleep) as engine:
+        await engine.settled()
 
     assert pauses == [1.0, 2.0, 4.0]
-    assert worker.done == [*[("answer", ["1"], "1")] * 3, ("resume", "r1"), ("answer", ["1"], "1")]
+    assert (len(model.prompts), platform.texts) == (2, ["One.", "Two."])
+    assert [(run.target, run.status, run.resumed) for run in await runs_of(store)] == [
+        ("1", "done", 1),
+        ("2", "done", 0),
+    ]
 
 
 async def test_who_has_said_too_much_is_told_and_not_answered(store: Store) -> None:
-    once = Limits(messages=1)
-    worker = a_worker(store, limits=once)
+    once, platform = Limits(messages=1), RecordedPlatform()
     await store.rate_limits.count_answer((DIRECT.author_namespace, ALICE.id), once, at=NOON)
     await received(store, said("one", 1), said("two", 2), said("three", 3, author=BOB))
 
-    await worker.run()
+    async with engine_with(Scripted("Yes."), platform, store=store, limits=once, now=lambda: NOON) as engine:
+        await engine.settled()
 
-    assert worker.done == [("too many", "1"), ("too many", "2"), ("answer", ["3"], "3")]
-    assert await store.inbox.waiting(DIRECT) == []
+    assert platform.texts == [TOO_MANY, "Yes."]
+    assert await decided(store) == [("1", "rate limit"), ("2", "rate limit"), ("3", "answered")]
 
 
 REFUSED: list[tuple[Message, str]] = [
@@ -544,64 +469,46 @@ async def test_a_run_goes_to_its_end_though_its_person_is_forgotten_while_it_is_
     assert await store.check() == []
 
 
-class Counted:
-    """An inbox that counts how often it is read."""
-
-    def __init__(self, store: Store) -> None:
-        self.reads = 0
-        self.skip = store.inbox.skip
-        self._store = store
-
-    async def snapshot(self, place: Place, *, most: int | None = None) -> PlaceSnapshot:
-        self.reads += 1
-        return await self._store.inbox.snapshot(place, most=most)
-
-
-async def test_a_message_is_judged_once_however_often_it_is_read_until_it_is_edited(store: Store) -> None:
-    judged, moments = list[str](), iter([NOON, NOON, NOON])
+def test_a_message_is_judged_once_however_often_it_is_read_until_it_is_edited(world: World) -> None:
+    judged, reads = list[str](), list[PlaceSnapshot]()
 
     def rule(message: Message) -> bool:
         judged.append(f"{message.id} {cut_text(message.parts)}")
         return "two" in cut_text(message.parts)
 
-    inbox = Counted(store)
-    worker = a_worker(
-        store,
-        GROUP,
-        behavior=Behavior(debounce=30.0, max_debounce=60.0, answer_if=rule),
-        now=lambda: next(moments, NOON + LATER),
-        store=with_inbox(store, inbox),
-    )
+    async def note(snapshot: PlaceSnapshot) -> None:
+        reads.append(snapshot)
 
-    async def cancel_old_plans() -> None:
-        """The worker is about to wait: meanwhile a message is edited."""
-        await store.inbox.edit(said("not three", 3, place=GROUP), at=NOON)
-        worker.wake()
+    async def work() -> None:
+        noted = store_with(world.store, inbox=Inbox(world.store, note))
+        behavior = Behavior(debounce=30.0, max_debounce=60.0, answer_if=rule)
+        async with engine_with(Scripted("Yes."), store=noted, now=world.now, behavior=behavior) as engine:
+            await engine.receive(said("two", 2, place=GROUP))
+            await asyncio.sleep(1)
+            await engine.receive(said("three", 3, place=GROUP))
+            await asyncio.sleep(1)
+            await engine.edit(said("two!", 2, place=GROUP))
+            await engine.settled()
 
-    worker.waiting = cancel_old_plans
-    for message in (said("two", 2, place=GROUP), said("three", 3, place=GROUP)):
-        await store.inbox.receive(message, at=NOON)
-    await worker.run()
+    world.loop.run(work())
 
-    assert worker.done == [("answer", ["2", "3"], "2")]
-    assert (judged, inbox.reads) == (["2 two", "3 not three"], 2)
+    assert (judged, len(reads)) == (["2 two", "2 two!", "3 three"], 4)
+    assert world.loop.run(taken(world.store)) == [(["2", "3"], "2")]
 
 
-async def test_who_is_blocked_meanwhile_is_judged_again(store: Store) -> None:
-    moments = iter([NOON, NOON, NOON])
-    worker = a_worker(
-        store, behavior=Behavior(debounce=30.0, max_debounce=60.0), now=lambda: next(moments, NOON + LATER)
-    )
+def test_who_is_blocked_meanwhile_is_judged_again(world: World) -> None:
+    async def work() -> None:
+        behavior = Behavior(debounce=30.0, max_debounce=60.0)
+        async with engine_with(Scripted(), store=world.store, now=world.now, behavior=behavior) as engine:
+            await engine.receive(said("hi"))
+            await asyncio.sleep(1)
+            await world.store.place_settings.block(platform="recorded", author_id=ALICE.id, at=world.now())
+            await engine.settled()
 
-    async def cancel_old_plans() -> None:
-        await store.place_settings.block(platform="recorded", author_id=said("hi").author.id, at=NOON)
-        worker.wake()
+    world.loop.run(work())
 
-    worker.waiting = cancel_old_plans
-    await received(store, said("hi"))
-    await worker.run()
-
-    assert (worker.done, await store.inbox.waiting(DIRECT)) == ([], [])
+    assert world.rows("runs") == []
+    assert world.loop.run(decided(world.store)) == [("1", "blocked")]
 
 
 class Meddled:

@@ -1,15 +1,13 @@
 import math
 from datetime import UTC, datetime, timedelta
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from engine.engines import BOB, GROUP, engine_with, said, talked
-from tertulia.context.values import Persona
+from engine.engines import BOB, GROUP, engine_with, said, shared_by, store_with, talked
 from tertulia.engine.admission import Admission
-from tertulia.engine.behavior import TOO_MANY, Behavior
-from tertulia.engine.identity import Identity
+from tertulia.engine.behavior import TOO_MANY
+from tertulia.engine.confirmations import Confirmations
 from tertulia.engine.limits import CurrentLimits, Limits
 from tertulia.engine.rate_limit import RateLimiter
 from tertulia.errors import InvalidValue, StoreFull
@@ -77,9 +75,9 @@ async def test_an_answer_that_is_given_back_does_not_count(store: Store, clock: 
 
 
 async def test_admission_decides_by_the_rate_limit(store: Store, clock: Clock) -> None:
-    identity = Identity(Persona(), {"recorded": RecordedPlatform()})
-    made = RateLimiter(store.rate_limits, CurrentLimits(Limits(messages=1, seconds=60)), now=clock.now)
-    admission = Admission(store.log, store.inbox, store.place_settings, identity, Behavior(), made)
+    shared = shared_by(store, limits=Limits(messages=1, seconds=60), now=clock.now)
+    made = RateLimiter(store.rate_limits, shared.limits, now=clock.now)
+    admission = Admission(shared, made, Confirmations(shared))
     await made.count_answer(said("hi"))
 
     assert (await admission.decide_with_limits(said("Gryag?", place=GROUP))).reason == "rate limit"
@@ -119,8 +117,8 @@ async def test_a_notice_for_which_there_was_no_room_does_not_make_room_for_an_an
 
     async def sleep(_: float) -> None: ...
 
-    little: Any = SimpleNamespace(**vars(store) | {"runs": Runs()})
     platform, model = RecordedPlatform(), Scripted("1", "2", "3", "4")
+    little = store_with(store, runs=Runs())
     async with engine_with(model, platform, store=little, limits=TWICE, sleep=sleep) as engine:
         await talked(engine, *(said("hi", number) for number in range(6)))
 

@@ -1,29 +1,30 @@
 import asyncio
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from engine.engines import DIRECT, GROUP, ME, engine_with, said, talked, texts_of
+from engine.engines import DIRECT, GROUP, ME, engine_with, said, shared_by, store_with, talked, texts_of
 from media.fetchers import a_fetcher
 from people import NOON, a_photo
 from store.builders import a_run, begin
-from tertulia.context.values import Context, Persona
+from tertulia.context.values import Context
 from tertulia.engine.behavior import FAILED, NOTHING_TO_SAY, TOO_MANY, Behavior
 from tertulia.engine.context_media import ContextMedia
-from tertulia.engine.identity import Identity
-from tertulia.engine.languages.translator import Translator
 from tertulia.engine.limits import Limits
 from tertulia.engine.long_replies import LongReplies
-from tertulia.engine.places import DelimiterCache
+from tertulia.engine.outbox_sender import OutboxSender
 from tertulia.engine.run_completion import RunCompletion, RunOutput
 from tertulia.engine.store_protocols import OutboxItem
+from tertulia.engine.task_worker import TaskWorker
 from tertulia.errors import Overloaded, StoreFull, TertuliaError
 from tertulia.messages import Reply
 from tertulia.models.base import Response
 from tertulia.models.scripted import Scripted
+from tertulia.platform import Delivery
 from tertulia.profiles import PROFILES
 from tertulia.run.journal import Run
 from tertulia.run.loop import RunAnswered
@@ -36,36 +37,18 @@ from tertulia.turns import Prompt, model
 US = replace(ME, persona="Gryag")
 
 
-class Ended:
-    """What was given on once it was kept."""
-
-    def __init__(self) -> None:
-        self.sent: list[OutboxItem] = []
-        self.planned = 0
-
-    def plan(self) -> None:
-        self.planned += 1
-
-
-def completion(store: Store, ended: Ended | None = None, *, runs: Any = None, **behavior: Any) -> RunCompletion:
-    given = ended or Ended()
-    platforms, media = {"recorded": RecordedPlatform()}, ContextMedia(a_fetcher(store))
-    translator = Translator(Behavior(**behavior), store.place_settings, store.runs, store.log)
-    return RunCompletion(
-        runs or store.runs,
-        store.proposals,
-        DelimiterCache(store.place_settings.delimiter),
-        Identity(Persona(), platforms),
-        Behavior(**behavior),
-        translator,
-        media,
-        platforms=platforms,
-        long_replies=LongReplies(platforms, media, translator),
-        outbox=store.outbox,
-        sent=given.sent.extend,
-        planned=given.plan,
-        now=lambda: NOON,
-    )
+@asynccontextmanager
+async def completing(
+    store: Any, platform: RecordedPlatform | None = None, **behavior: Any
+) -> AsyncIterator[RunCompletion]:
+    """What completes runs, on a platform that has been sent their replies by the end."""
+    shared = shared_by(store, platform, behavior=Behavior(**behavior))
+    sender = OutboxSender(shared)
+    long_replies = LongReplies(shared.platforms, ContextMedia(a_fetcher(store)), shared.translator)
+    try:
+        yield RunCompletion(shared, long_replies, sender, TaskWorker(shared, {}, long_replies, sender))
+    finally:
+        await sender.done()
 
 
 def the_run(**changes: Any) -> Run:
@@ -75,6 +58,11 @@ def the_run(**changes: Any) -> Run:
 def a_line(text: str, **changes: Any) -> OutboxItem:
     fields: dict[str, Any] = {"reply": Reply(place=DIRECT, text=text), "made_at": NOON, "run": "r1", "author": US}
     return OutboxItem(id="r1-0", **fields | changes)
+
+
+def sent(line: OutboxItem) -> OutboxItem:
+    """The line once it is the first message that a platform was sent."""
+    return replace(line, status="sent", attempts=1, message_id="s-0", sent_at=NOON)
 
 
 async def kept_run(store: Store, run_id: str = "r1") -> Run:
@@ -100,7 +88,8 @@ async def test_words_that_come_to_nothing_are_an_honest_line_unless_the_model_ch
 ) -> None:
     answered = RunAnswered(run=the_run(), response=Response(turn=model(text)), turns=(model(text),))
 
-    found = await completion(store).make_output(answered, said("hi"), ParsedTexts())
+    async with completing(store) as made:
+        found = await made.make_output(answered, said("hi"), ParsedTexts())
 
     assert [one.reply.text for one in found.replies] == replies
     assert [task.kind for task in found.tasks] == tasks
@@ -119,7 +108,8 @@ async def test_media_that_are_too_many_for_an_answer_are_counted(store: Store, l
     turn = model("Look.", *(a_photo(unique_id=str(number), data=b"\xff\xd8%d" % number) for number in range(13)))
     answered = RunAnswered(run=the_run(), response=Response(turn=turn), turns=(turn,))
 
-    found = await completion(store, language=language).make_output(answered, said("hi"), ParsedTexts())
+    async with completing(store, language=language) as made:
+        found = await made.make_output(answered, said("hi"), ParsedTexts())
 
     assert [(one.kind, one.reply.text, len(one.reply.media)) for one in found.replies] == [
         ("answer", "Look.", 10),
@@ -135,22 +125,47 @@ async def test_an_end_is_kept_with_its_replies_and_tasks_before_they_are_carried
         replies=(a_line("Hello."),),
         tasks=(Task(id="t", kind="send", place=DIRECT, due_at=NOON, run="r1", args={"text": "Later."}),),
     )
-    ended = Ended()
+    seen: list[Any] = []
 
-    await completion(store, ended).complete(run, words, said("hi"))
+    class Looking(RecordedPlatform):
+        async def send(self, delivery: Delivery) -> str:
+            seen.extend([await kept_run(store), *await store.tasks.listed()])
+            return await super().send(delivery)
 
-    assert await kept_run(store) == replace(run, status="done", ended_at=NOON)
-    assert await store.outbox.listed() == ended.sent == list(words.replies)
-    assert (await store.tasks.listed(), ended.planned) == (list(words.tasks), 1)
+    async with completing(store, Looking()) as made:
+        await made.complete(run, words, said("hi"))
+
+    assert seen == [replace(run, status="done", ended_at=NOON), *words.tasks]
+    assert await store.outbox.listed() == [sent(words.replies[0])]
+
+
+class Counted:
+    """Tasks that count how often it is asked which is due next."""
+
+    def __init__(self, store: Store) -> None:
+        self.reads = 0
+        self._tasks = store.tasks
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tasks, name)
+
+    async def next_due(self, **named: Any) -> datetime | None:
+        self.reads += 1
+        return await self._tasks.next_due(**named)
 
 
 async def test_without_tasks_nobody_is_woken(store: Store) -> None:
-    ended = Ended()
-    await store.inbox.receive(said("hi"), at=NOON)
+    model, tasks = Scripted("Hello.", "# «wait»\ndelay: 0\n# «send»\nLater."), Counted(store)
+    platform, reads = RecordedPlatform(), list[int]()
 
-    await completion(store, ended).complete(the_run(), RunOutput(replies=(a_line("Hello."),)), said("hi"))
+    async with engine_with(model, platform, store=store_with(store, tasks=tasks)) as engine:
+        await engine.settled()
+        for number in range(2):
+            reads.append(tasks.reads)
+            await talked(engine, said("hi", number))
 
-    assert (len(ended.sent), ended.planned) == (1, 0)
+    assert reads[0] == reads[1] < tasks.reads
+    assert platform.texts == ["Hello.", "Later."]
 
 
 class Troubled:
@@ -172,13 +187,11 @@ async def test_what_could_not_be_kept_is_not_carried_out(store: Store) -> None:
     async def full() -> None:
         raise StoreFull("there is no room left")
 
-    ended = Ended()
-    with pytest.raises(StoreFull):
-        await completion(store, ended, runs=Troubled(store, full)).complete_with_notice(
-            the_run(), said("hi"), lambda _: "Sorry.", why="?"
-        )
+    async with completing(store_with(store, runs=Troubled(store, full)), platform := RecordedPlatform()) as made:
+        with pytest.raises(StoreFull):
+            await made.complete_with_notice(the_run(), said("hi"), lambda _: "Sorry.", why="?")
 
-    assert (ended.sent, await store.outbox.listed()) == ([], [])
+    assert (platform.texts, await store.outbox.listed()) == ([], [])
 
 
 async def test_an_end_that_is_being_kept_is_kept_and_carried_out_also_if_it_is_cancelled(store: Store) -> None:
@@ -188,19 +201,18 @@ async def test_an_end_that_is_being_kept_is_kept_and_carried_out_also_if_it_is_c
         begun.set()
         await let.wait()
 
-    ended = Ended()
     await store.inbox.receive(said("hi"), at=NOON)
-    made = completion(store, ended, runs=Troubled(store, slow))
-    ending = asyncio.create_task(made.complete(the_run(), RunOutput(replies=(a_line("Hello."),)), said("hi")))
-    await begun.wait()
-    ending.cancel()
-    await asyncio.sleep(0)
-    assert not ending.done()
-    let.set()
-    await asyncio.wait([ending])
+    async with completing(store_with(store, runs=Troubled(store, slow)), platform := RecordedPlatform()) as made:
+        ending = asyncio.create_task(made.complete(the_run(), RunOutput(replies=(a_line("Hello."),)), said("hi")))
+        await begun.wait()
+        ending.cancel()
+        await asyncio.sleep(0)
+        assert not ending.done()
+        let.set()
+        await asyncio.wait([ending])
 
     assert ending.cancelled()
-    assert [one.reply.text for one in ended.sent] == ["Hello."]
+    assert platform.texts == ["Hello."]
     assert (await kept_run(store)).status == "done"
 
 
@@ -212,15 +224,12 @@ async def test_and_if_it_cannot_be_kept_then_it_is_said(store: Store, caplog: py
         await let.wait()
         raise StoreFull("there is no room left")
 
-    ending = asyncio.create_task(
-        completion(store, runs=Troubled(store, full)).complete_with_notice(
-            the_run(), said("hi"), lambda _: "Sorry.", why="?"
-        )
-    )
-    await begun.wait()
-    ending.cancel()
-    let.set()
-    await asyncio.wait([ending])
+    async with completing(store_with(store, runs=Troubled(store, full))) as made:
+        ending = asyncio.create_task(made.complete_with_notice(the_run(), said("hi"), lambda _: "Sorry.", why="?"))
+        await begun.wait()
+        ending.cancel()
+        let.set()
+        await asyncio.wait([ending])
 
     assert ending.cancelled()
     assert caplog.messages == ["run r1 is not ended: there is no room left"]
@@ -230,15 +239,14 @@ async def test_and_if_it_cannot_be_kept_then_it_is_said(store: Store, caplog: py
 async def test_an_excuse_is_a_reply_to_the_message_and_what_went_wrong_is_kept_with_the_run(
     store: Store, place: Any, beside: str | None
 ) -> None:
-    ended = Ended()
     target = said("hi", place=place)
     await store.inbox.receive(target, at=NOON)
 
-    await completion(store, ended).complete_with_error(the_run(place=place), target, TertuliaError("x" * 5_000))
+    async with completing(store) as made:
+        await made.complete_with_error(the_run(place=place), target, TertuliaError("x" * 5_000))
 
-    assert ended.sent == [
-        a_line(FAILED, kind="error", author=None, reply=Reply(place=place, text=FAILED, reply_to=beside))
-    ]
+    line = a_line(FAILED, kind="error", author=None, reply=Reply(place=place, text=FAILED, reply_to=beside))
+    assert await store.outbox.listed() == [sent(line)]
     run = await kept_run(store)
     assert (run.status, run.why, run.ended_at) == ("failed", "x" * 1_000, NOON)
 
@@ -259,12 +267,12 @@ def raising(_: TertuliaError) -> str:
     ],
 )
 async def test_an_excuse_that_fails_is_excused_too(store: Store, error_text: Any, words: str) -> None:
-    ended = Ended()
     await store.inbox.receive(said("hi"), at=NOON)
 
-    await completion(store, ended, error_text=error_text).complete_with_error(the_run(), said("hi"), Overloaded("?"))
+    async with completing(store, error_text=error_text) as made:
+        await made.complete_with_error(the_run(), said("hi"), Overloaded("?"))
 
-    assert ended.sent == [a_line(words, kind="error", author=None)]
+    assert await store.outbox.listed() == [sent(a_line(words, kind="error", author=None))]
     assert (await kept_run(store)).status == "failed"
 
 
@@ -279,14 +287,14 @@ async def test_an_engine_whose_excuses_fail_goes_on() -> None:
 
 
 async def test_a_run_ends_with_nothing(store: Store) -> None:
-    ended = Ended()
     await store.inbox.receive(said("hi"), at=NOON)
 
-    await completion(store, ended).complete_silently(the_run(), why="somebody stopped it")
+    async with completing(store) as made:
+        await made.complete_silently(the_run(), why="somebody stopped it")
 
     run = await kept_run(store)
-    assert (run.status, run.why, ended.sent, ended.planned) == ("failed", "somebody stopped it", [], 0)
-    assert await store.inbox.waiting(DIRECT) == []
+    assert (run.status, run.why) == ("failed", "somebody stopped it")
+    assert [await store.outbox.listed(), await store.tasks.listed(), await store.inbox.waiting(DIRECT)] == [[], [], []]
 
 
 async def test_a_run_that_was_begun_keeps_what_it_took_and_saw(store: Store) -> None:
@@ -295,7 +303,8 @@ async def test_a_run_that_was_begun_keeps_what_it_took_and_saw(store: Store) -> 
     begun = the_run(taken=("0", "1"), target="1", horizon=2)
     await begin(store, begun)
 
-    await completion(store).complete_silently(replace(begun, taken=("1",), horizon=99), why="?")
+    async with completing(store) as made:
+        await made.complete_silently(replace(begun, taken=("1",), horizon=99), why="?")
 
     run = await kept_run(store)
     assert (run.taken, run.horizon) == (("0", "1"), 2)
@@ -306,11 +315,9 @@ async def test_a_run_that_never_began_has_shown_nothing(store: Store) -> None:
     for number in range(3):
         await store.inbox.receive(said("hi", number), at=NOON)
     await begin(store, the_run(id="r0", target="0", taken=("0",), horizon=1))
-    await completion(store).complete(the_run(id="r0", target="0", taken=("0",), horizon=1), RunOutput(), said("hi", 0))
-
-    await completion(store).complete_with_error(
-        the_run(target="2", taken=("1", "2")), said("hi", 2), TertuliaError("?")
-    )
+    async with completing(store) as made:
+        await made.complete(the_run(id="r0", target="0", taken=("0",), horizon=1), RunOutput(), said("hi", 0))
+        await made.complete_with_error(the_run(target="2", taken=("1", "2")), said("hi", 2), TertuliaError("?"))
     for number in (0, 1):
         await store.inbox.edit(said("changed", number), at=NOON + timedelta(minutes=1))
 

@@ -1,27 +1,36 @@
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from engine.engine_world import World
-from engine.engines import DIRECT, ME, engine_with, said
+from engine.engines import DIRECT, ME, engine_with, said, shared_by, store_with
+from media.fetchers import a_fetcher
 from people import NOON
 from tertulia.engine.behavior import Behavior
+from tertulia.engine.context_media import ContextMedia
+from tertulia.engine.long_replies import LongReplies
+from tertulia.engine.outbox_sender import OutboxSender
+from tertulia.engine.shared import Shared
 from tertulia.engine.store_protocols import OutboxItem
-from tertulia.engine.task_worker import CLOCK_CHECK, TaskHandler, TaskWorker, block_kinds, raw_text
+from tertulia.engine.task_worker import CLOCK_CHECK, GRACE, TaskHandler, TaskWorker, block_kinds, raw_text
 from tertulia.errors import InvalidValue, KeyRefused, Overloaded, StoreFull
 from tertulia.messages import Place, Reply
 from tertulia.models.scripted import Scripted
+from tertulia.platform import Delivery
 from tertulia.store import Store
 from tertulia.tasks.blocks import parse
 from tertulia.tasks.graph import CUT_OFF, MOST_BEGINNINGS
 from tertulia.tasks.kinds import Body
 from tertulia.tasks.task import Retry, Task
 from tertulia.testing import RecordedPlatform
+
+US = replace(ME, persona="Gryag")
 
 
 def a_task(name: str = "t1", **changes: Any) -> Task:
@@ -44,25 +53,15 @@ class Hands:
         return end
 
 
-async def as_they_are(items: Sequence[OutboxItem]) -> Sequence[OutboxItem]:
-    return items
-
-
-async def nobody_is_blocked(_: datetime) -> None:
-    return None
-
-
-def a_worker(tasks: Any, task_handlers: Mapping[str, TaskHandler], **changes: Any) -> TaskWorker:
-    sent: list[OutboxItem] = []
-    named: dict[str, Any] = {
-        "platforms": {"recorded": RecordedPlatform()},
-        "me": lambda _: ME,
-        "sent": sent.extend,
-        "now": lambda: NOON,
-        "split": as_they_are,
-        "end_blocks": nobody_is_blocked,
-    }
-    return TaskWorker(tasks, task_handlers, **named | changes)
+def a_worker(
+    shared: Shared,
+    task_handlers: Mapping[str, TaskHandler],
+    sender: OutboxSender | None = None,
+    *,
+    grace: float = GRACE,
+) -> TaskWorker:
+    long_replies = LongReplies(shared.platforms, ContextMedia(a_fetcher(shared.store)), shared.translator)
+    return TaskWorker(shared, task_handlers, long_replies, sender or OutboxSender(shared), grace=grace)
 
 
 async def quiet(worker: TaskWorker) -> None:
@@ -71,19 +70,26 @@ async def quiet(worker: TaskWorker) -> None:
 
 
 @asynccontextmanager
-async def at_work(store: Store, hands: Callable[[Task], Any], **changes: Any) -> AsyncIterator[TaskWorker]:
-    """A worker that has done what it can, and goes on until the end."""
-    repeatable = changes.pop("repeatable", False)
-    worker = a_worker(store.tasks, {"work": TaskHandler(run=hands, repeatable=repeatable)}, **changes)
+async def at_work(
+    store: Store,
+    hands: Callable[[Task], Any],
+    platform: RecordedPlatform | None = None,
+    *,
+    repeatable: bool = False,
+    **changes: Any,
+) -> AsyncIterator[TaskWorker]:
+    """A worker that has done what it can, and goes on until the end. What it says is sent by then."""
+    shared = shared_by(store, platform, **changes)
+    sender = OutboxSender(shared)
+    worker = a_worker(shared, {"work": TaskHandler(run=hands, repeatable=repeatable)}, sender)
     await worker.recover()
-    running = asyncio.create_task(worker.run())
+    worker.start()
     try:
         await quiet(worker)
         yield worker
     finally:
-        running.cancel()
-        await asyncio.wait([running])
         await worker.close()
+        await sender.done()
 
 
 async def listed(store: Store) -> list[tuple[str, str, int]]:
@@ -104,19 +110,29 @@ async def test_what_is_due_is_done_once_and_what_is_not_waits(store: Store) -> N
 
 
 async def test_what_a_task_says_is_kept_with_its_end_and_handed_on(store: Store) -> None:
-    sent: list[OutboxItem] = []
+    seen: list[Any] = []
+
+    class Looking(RecordedPlatform):
+        async def send(self, delivery: Delivery) -> str:
+            seen.append((await listed(store), [one.status for one in await store.outbox.listed()]))
+            return await super().send(delivery)
+
     words = [Reply(place=DIRECT, text="One."), Reply(place=DIRECT, text="Two.")]
     await store.tasks.add([a_task()])
 
-    async with at_work(store, Hands(words), sent=sent.extend):
+    async with at_work(store, Hands(words), Looking()):
         pass
 
+    done = [("t1", "done", 1)]
+    assert seen == [(done, ["sending", "waiting"]), (done, ["sent", "sending"])]
     made = [
-        OutboxItem(id=f"t1-{number}", reply=reply, made_at=NOON, task="t1", kind="task", author=ME)
+        OutboxItem(id=f"t1-{number}", reply=reply, made_at=NOON, task="t1", kind="task", author=US)
         for number, reply in enumerate(words)
     ]
-    assert sent == made
-    assert await store.outbox.listed() == made
+    assert await store.outbox.listed() == [
+        replace(one, status="sent", attempts=1, message_id=f"s-{number}", sent_at=NOON)
+        for number, one in enumerate(made)
+    ]
 
 
 async def test_a_kind_that_nobody_runs_fails_for_good_and_so_does_what_waits_for_it(store: Store) -> None:
@@ -182,7 +198,7 @@ async def test_and_not_more_often_than_agreed(store: Store, limit: int) -> None:
     hands = Hands(*[OSError()] * 99)
     await store.tasks.add([a_task()])
 
-    async with at_work(store, hands, now=lambda: now, retry=Retry(limit=limit)) as worker:
+    async with at_work(store, hands, now=lambda: now, behavior=Behavior(retry=Retry(limit=limit))) as worker:
         for _ in range(9):
             now += timedelta(days=1)
             worker.wake()
@@ -237,11 +253,10 @@ async def test_a_task_whose_person_is_forgotten_while_it_runs_ends_quietly(
     task_handlers = {"work": TaskHandler(run=forget), "quick": TaskHandler(run=quick)}
     await store.inbox.receive(said("hi", place=here), at=NOON)
     await store.tasks.add([a_task("a", place=here), a_task("b", kind="quick")])
-    worker = a_worker(store.tasks, task_handlers)
-    running = asyncio.create_task(worker.run())
+    worker = a_worker(shared_by(store), task_handlers)
+    worker.start()
     await quiet(worker)
-    running.cancel()
-    await asyncio.wait([running])
+    await worker.close()
 
     assert await listed(store) == [("b", "done", 1)]
     assert await store.outbox.listed() == []
@@ -272,11 +287,8 @@ async def test_an_end_is_kept_in_the_end_and_the_work_is_not_done_again(store: S
         pauses.append(seconds)
 
     await store.tasks.add([a_task()])
-    worker = a_worker(full, {"work": TaskHandler(run=hands)}, sleep=sleep)
-    running = asyncio.create_task(worker.run())
-    await quiet(worker)
-    running.cancel()
-    await asyncio.wait([running])
+    async with at_work(store_with(store, tasks=full), hands, sleep=sleep):
+        pass
 
     assert (hands.done, pauses) == (["t1"], [1.0, 2.0, 4.0])
     assert await listed(store) == [("t1", "done", 1)]
@@ -312,10 +324,9 @@ async def test_and_what_does_not_end_in_time_is_left_to_the_next(store: Store) -
         await asyncio.get_running_loop().create_future()
 
     await store.tasks.add([a_task()])
-    worker = a_worker(store.tasks, {"work": TaskHandler(run=endless, repeatable=True)}, grace=0.01)
-    running = asyncio.create_task(worker.run())
+    worker = a_worker(shared_by(store), {"work": TaskHandler(run=endless, repeatable=True)}, grace=0.01)
+    worker.start()
     await begun.wait()
-    running.cancel()
     await worker.close()
     assert await listed(store) == [("t1", "running", 1)]
 
@@ -326,19 +337,21 @@ async def test_and_what_does_not_end_in_time_is_left_to_the_next(store: Store) -
 
 
 class Counted:
-    """Tasks that count how often they are asked for anything."""
+    """A member of a store that counts how often it is asked for anything."""
 
-    def __init__(self, tasks: Any) -> None:
-        self._tasks = tasks
+    def __init__(self, member: Any) -> None:
+        self._member = member
         self.asked = 0
 
     def __getattr__(self, name: str) -> Any:
         self.asked += 1
-        return getattr(self._tasks, name)
+        return getattr(self._member, name)
 
 
-def begun(world: World, hands: Callable[[Task], Any], tasks: Any, **changes: Any) -> TaskWorker:
-    worker = a_worker(tasks, {"work": TaskHandler(run=hands)}, **{"now": world.now} | changes)
+def begun(world: World, hands: Callable[[Task], Any], *, store: Any = None, **changes: Any) -> TaskWorker:
+    """A worker that has done what is due, and sleeps."""
+    shared = shared_by(store or world.store, **{"now": world.now} | changes)
+    worker = a_worker(shared, {"work": TaskHandler(run=hands)})
     world.loop.create_task(worker.run())
     world.loop.run(worker.done())
     return worker
@@ -346,15 +359,15 @@ def begun(world: World, hands: Callable[[Task], Any], tasks: Any, **changes: Any
 
 @pytest.mark.parametrize("days", [None, 30])
 def test_a_sleeping_database_is_left_alone(world: World, days: int | None) -> None:
-    tasks = Counted(world.store.tasks)
+    tasks, settings = Counted(world.store.tasks), Counted(world.store.place_settings)
     if days is not None:
         world.loop.run(world.store.tasks.add([a_task(due_at=NOON + timedelta(days=days))]))
-    begun(world, Hands(), tasks)
-    asked = tasks.asked
+    begun(world, Hands(), store=store_with(world.store, tasks=tasks, place_settings=settings))
+    asked = tasks.asked, settings.asked
 
     world.loop.run(asyncio.sleep(timedelta(days=1).total_seconds()))
 
-    assert tasks.asked == asked
+    assert (tasks.asked, settings.asked) == asked
 
 
 def test_a_task_is_begun_at_its_time(world: World) -> None:
@@ -365,7 +378,7 @@ def test_a_task_is_begun_at_its_time(world: World) -> None:
 
     due = [0.25, 29.5, 30.0, 31.0, 4_000.0]
     world.loop.run(world.store.tasks.add([a_task(str(after), due_at=NOON + timedelta(seconds=after)) for after in due]))
-    begun(world, note, world.store.tasks)
+    begun(world, note)
 
     world.loop.run(asyncio.sleep(5_000))
 
@@ -382,7 +395,7 @@ def test_a_clock_that_is_set_is_noticed(world: World, ahead: float, after: float
         at.append(world.loop.moment)
 
     world.loop.run(world.store.tasks.add([a_task(due_at=NOON + timedelta(hours=1))]))
-    begun(world, note, world.store.tasks, now=lambda: world.now() + shift)
+    begun(world, note, now=lambda: world.now() + shift)
     shift = timedelta(seconds=ahead)
 
     world.loop.run(asyncio.sleep(10_000))
@@ -393,7 +406,7 @@ def test_a_clock_that_is_set_is_noticed(world: World, ahead: float, after: float
 def test_a_full_disk_is_looked_at_again_after_a_while(world: World) -> None:
     hands = Hands()
     world.loop.run(world.store.tasks.add([a_task(due_at=NOON + timedelta(seconds=1))]))
-    begun(world, hands, world.store.tasks)
+    begun(world, hands)
     world.life.room = 0
     world.loop.run(asyncio.sleep(10))
     assert hands.done == []

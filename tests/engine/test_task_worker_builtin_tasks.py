@@ -4,11 +4,10 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 
-from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, nobody, said, talked, texts_of
+from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, shared_by, talked, texts_of
 from fakes import Meanwhile
 from people import NOON
 from tertulia.engine.behavior import Behavior
-from tertulia.engine.places import DelimiterCache
 from tertulia.engine.task_worker import BuiltinTasks
 from tertulia.errors import InvalidValue
 from tertulia.messages import Author, Place, Reply
@@ -25,15 +24,7 @@ ABOUT_ALICE = {"author": to_builtins(ALICE), "source": "1"}
 
 
 def of(store: Store) -> BuiltinTasks:
-    return BuiltinTasks(
-        store.place_settings,
-        store.facts,
-        store.log,
-        Behavior(),
-        delimiters=DelimiterCache(store.place_settings.delimiter),
-        is_administrator=nobody,
-        now=lambda: NOON,
-    )
+    return BuiltinTasks(shared_by(store))
 
 
 async def done(made: BuiltinTasks, kind: str, place: Place = DIRECT, **args: Any) -> Any:

@@ -2,14 +2,14 @@
 
 from datetime import UTC, datetime
 
+from tertulia.engine.store_protocols import StoreProtocol
 from tertulia.media.addresses import AddressFetcher
 from tertulia.media.decoding import Decoder
 from tertulia.media.fetcher import MediaFetcher
 from tertulia.platform import Platform
-from tertulia.store import Store
 
 
-def a_fetcher(store: Store, *platforms: Platform) -> MediaFetcher:
+def a_fetcher(store: StoreProtocol, *platforms: Platform) -> MediaFetcher:
     """A fetcher of these platforms; its time stands still."""
     return MediaFetcher(
         store.media,

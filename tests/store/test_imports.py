@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from people import ALICE, BOB, NOON, a_message
 from store.builders import a_run, begin, cursor, rows, set_cursor
+from stored_rows import add, on
 from telegram_exports import chat, message, value
 from tertulia.context.edits import Reaction
 from tertulia.formats.imported import ImportedMessage, ImportedReaction
@@ -144,6 +145,8 @@ async def test_everything_that_refers_to_a_number_follows_its_message() -> None:
         await store.updates.apply("telegram-9", (edit, shown), key="1", raw=None, at=NOON, keep=timedelta(1))
         await store.place_settings.clear(PLACE, 1, at=NOON)
         await set_cursor(store, PLACE, 2)
+        await store.agents.join(PLACE, "Kant", at=NOON)
+        await on(store, add, "presences", place=1, agent="Hume", since=0, until=2, joined_at=NOON.isoformat())
 
         old = imported(1, 2, 3)
         await import_all(
@@ -156,6 +159,7 @@ async def test_everything_that_refers_to_a_number_follows_its_message() -> None:
         assert await rows(store, "runs", "horizon") == [(5,)]
         assert await rows(store, "message_changes", "number", "position") == [(3, 6)]
         assert sorted(await rows(store, "reactions", "message_id", "position")) == [("1", 1), ("11", 6)]
+        assert await rows(store, "presences", "agent", "since", "until") == [("Hume", 0, 5), ("Kant", 6, None)]
 
 
 async def test_an_episode_follows_its_messages_and_is_not_replaced_by_a_new_one() -> None:

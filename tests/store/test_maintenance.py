@@ -14,7 +14,7 @@ from store.builders import PROMPT, a_cache, a_record, a_run, a_task, a_tool_run,
 from stored_rows import add, change, on, on_file, read, remove
 from tertulia.context.values import RecalledThing
 from tertulia.engine.orders import Order
-from tertulia.engine.store_protocols import DeliveryAttempt, OwnerSetting
+from tertulia.engine.store_protocols import AddedAgent, DeliveryAttempt, OwnerSetting, PlaceCast
 from tertulia.errors import InvalidValue, StoreRefused
 from tertulia.media.descriptions import DescriptionFailure
 from tertulia.media.values import FileForm, Handle, StoredFile
@@ -52,6 +52,9 @@ async def fill(store: Store) -> None:
     await store.place_settings.block(platform="telegram", author_id="u666", at=NOON)
     limit = {"messages": 3, "seconds": 60.0}
     await store.owner_settings.put(OwnerSetting(name="limit", value=limit, replaced=limit, at=NOON))
+    await store.agents.add(AddedAgent(name="Kant", text="You doubt.", at=NOON, service="telegram", who=ALICE.id))
+    await store.agents.set_cast(GROUP, PlaceCast(agents=("Kant",)))
+    await store.agents.join(GROUP, "Kant", at=NOON)
     await store.orders.add(Order(id="order-1", kind="drop reply", subject="o1", who="owner", at=NOON))
     await store.rooms.add(a_room(), key="k")
     await store.rooms.join(a_guest(), key="k", cookie="c")

@@ -6,14 +6,14 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from tertulia.context.log import Log, with_current_quote
+from tertulia.context.log import with_current_quote
 from tertulia.decisions import Decision
 from tertulia.engine.background import log_text
 from tertulia.engine.batches import album_of, bursts_of, time_left
-from tertulia.engine.behavior import Behavior
-from tertulia.engine.identity import Identity
+from tertulia.engine.confirmations import Confirmations
 from tertulia.engine.rate_limit import RateLimiter
-from tertulia.engine.store_protocols import InboxStore, PlaceSettings, WaitingMessage
+from tertulia.engine.shared import Shared
+from tertulia.engine.store_protocols import WaitingMessage
 from tertulia.engine.triggers import Triggers, rule_result
 from tertulia.messages import Message
 
@@ -23,21 +23,13 @@ log = logging.getLogger(__name__)
 class Admission:
     """Decides about messages by the triggers of their platform, the log before them, albums, and the rate limit."""
 
-    def __init__(
-        self,
-        messages: Log,
-        inbox: InboxStore,
-        place_settings: PlaceSettings,
-        identity: Identity,
-        behavior: Behavior,
-        rate_limiter: RateLimiter,
-    ) -> None:
-        self._messages = messages
-        self._inbox = inbox
-        self._place_settings = place_settings
-        self._identity = identity
-        self._behavior = behavior
+    def __init__(self, shared: Shared, rate_limiter: RateLimiter, confirmations: Confirmations) -> None:
+        self._messages, self._inbox = shared.store.log, shared.store.inbox
+        self._place_settings = shared.store.place_settings
+        self._identity = shared.identity
+        self._behavior = shared.behavior
         self._rate_limiter = rate_limiter
+        self._confirmations = confirmations
         self._triggers: dict[str, Triggers] = {}  # by platform
 
     async def decide_with_limits(self, message: Message) -> Decision:
@@ -62,10 +54,10 @@ class Admission:
             message = await with_current_quote(self._messages, message)
         return triggers.decide(message, before)
 
-    async def complete_bursts(
+    async def joining(
         self, waiting: Sequence[WaitingMessage], now: datetime, *, since: int
     ) -> list[tuple[Message, Decision]]:
-        """Return the messages of complete bursts that begin with a message to answer, from number *since* on."""
+        """Return the messages that a run may take in: complete bursts to be answered, from number *since* on."""
         waiting = [one for one in waiting if one.number >= since]
         gap, longest = timedelta(seconds=self._behavior.debounce), timedelta(seconds=self._behavior.max_debounce)
         decisions = [await self.decide_with_limits(one.message) for one in waiting]
@@ -73,7 +65,8 @@ class Admission:
         addressed = [at for at, decision in enumerate(decisions) if decision.reason == "answered"]
         bursts = bursts_of(addressed, waiting, gap, longest)
         complete = [burst for burst in bursts if time_left(burst, now, gap, longest) <= timedelta(0)]
-        return [(one.message, by_id[one.message.id]) for burst in complete for one in burst]
+        burst_messages = [one.message for burst in complete for one in burst]
+        return [(one, by_id[one.id]) for one in burst_messages if not await self._confirmations.find_facts(one)]
 
     async def triggers(self, platform: str) -> Triggers:
         """Return the triggers of a platform; the same object until what they are made of changes."""

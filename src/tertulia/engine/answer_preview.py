@@ -9,15 +9,15 @@ kill. Everything else here is best effort and lost with the process.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from datetime import datetime
 
 from msgspec.structs import replace
 
-from tertulia.engine.background import Sleep, foreign_code, is_cancelled, log_text
-from tertulia.engine.outbox_sender import parse_message_id
-from tertulia.engine.store_protocols import OutboxItem, OutboxStore
+from tertulia.engine.background import foreign_code, is_cancelled, log_text
+from tertulia.engine.outbox_sender import OutboxSender, parse_message_id
+from tertulia.engine.shared import Shared
+from tertulia.engine.store_protocols import OutboxItem
 from tertulia.errors import NotSent, SendRefused, TertuliaError, reason_of
 from tertulia.messages import Message, Place, Reply
 from tertulia.platform import Delivery, Platform
@@ -35,20 +35,10 @@ DRAFT_OUTCOME_UNKNOWN = "the outcome of sending the draft is unknown"
 class AnswerPreviews:
     """Shows a preview for each run whose platform can show one."""
 
-    def __init__(
-        self,
-        platforms: Mapping[str, Platform],
-        outbox: OutboxStore,
-        *,
-        is_idle: Callable[[Place], bool],
-        now: Callable[[], datetime],
-        sleep: Sleep = asyncio.sleep,
-    ) -> None:
-        self._platforms = platforms
-        self._outbox = outbox
-        self._is_idle = is_idle  # whether no reply to a place is being sent
-        self._now = now
-        self._sleep = sleep
+    def __init__(self, shared: Shared, sender: OutboxSender) -> None:
+        self._shared = shared
+        self._sender = sender
+        self._platforms = shared.platforms
 
     def is_visible(self, place: Place) -> bool:
         """Return whether the platform of a place can show what is being written."""
@@ -65,7 +55,7 @@ class AnswerPreviews:
         preview = AnswerPreview()
         draft = None
         if platform.capabilities_in(run.place).drafts:
-            draft = Draft(run, target, platform, self._outbox, is_idle=self._is_idle, now=self._now)
+            draft = Draft(run, target, self._shared, self._sender)
         showing = asyncio.create_task(self._show(preview, draft, platform, run))
         try:
             yield preview
@@ -88,7 +78,7 @@ class AnswerPreviews:
                     await preview.changed.wait()
         while draft or can.previews:
             await preview.changed.wait()
-            await self._sleep(can.preview_interval)
+            await self._shared.sleep(can.preview_interval)
             preview.changed.clear()
             text = _truncate(preview.text, can.length)
             if not text:
@@ -115,22 +105,13 @@ class AnswerPreview:
 class Draft:
     """The message that shows the answer of a run while the model writes it."""
 
-    def __init__(
-        self,
-        run: Run,
-        target: Message,
-        platform: Platform,
-        outbox: OutboxStore,
-        *,
-        is_idle: Callable[[Place], bool],
-        now: Callable[[], datetime],
-    ) -> None:
+    def __init__(self, run: Run, target: Message, shared: Shared, sender: OutboxSender) -> None:
         self._run = run
         self._target = target
-        self._platform = platform
-        self._outbox = outbox
-        self._is_idle = is_idle
-        self._now = now
+        self._platform = shared.platforms[run.place.platform]
+        self._outbox = shared.store.outbox
+        self._sender = sender
+        self._now = shared.now
         self._row: OutboxItem | None = None
         self._shown = ""
 
@@ -139,7 +120,7 @@ class Draft:
         try:
             if self._row is None:
                 self._row = await self._outbox.draft(self._run.id)
-            if self._row is None and self._is_idle(self._run.place):  # else it would overtake an earlier reply
+            if self._row is None and self._sender.is_idle(self._run.place):  # else it would overtake an earlier reply
                 self._row = await self._send()
             if self._row is not None:
                 await self._edit(self._row, text)

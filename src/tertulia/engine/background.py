@@ -145,10 +145,12 @@ class Slot:
     """One slot of a semaphore, held by a run: `async with Slot(free) as slot:`."""
 
     def __init__(self, free: asyncio.Semaphore) -> None:
+        self.waited = False  # whether none was free
         self._free = free
         self._held = False
 
     async def __aenter__(self) -> Self:
+        self.waited = self._free.locked()
         await self._acquire()
         return self
 

@@ -9,16 +9,18 @@ from functools import partial
 
 from msgspec import Struct
 
-from tertulia.engine.background import BackgroundTasks, Sleep, log_text, retry_forever
+from tertulia.engine.background import BackgroundTasks, log_text, retry_forever
 from tertulia.engine.command_list import help_lines
-from tertulia.engine.identity import Identity
 from tertulia.engine.languages.lines import Lines
-from tertulia.engine.languages.translator import Translator
+from tertulia.engine.memory import Memory
+from tertulia.engine.outbox_sender import OutboxSender
 from tertulia.engine.owner_commands import OwnerCommands
-from tertulia.engine.place_worker import STOPPED
+from tertulia.engine.place_worker import STOPPED, PlaceWorkers
 from tertulia.engine.rate_limit import RateLimiter
 from tertulia.engine.reply_parts import split_replies
-from tertulia.engine.store_protocols import Command, OutboxItem, StoreProtocol
+from tertulia.engine.shared import Shared
+from tertulia.engine.store_protocols import Command, OutboxItem
+from tertulia.engine.task_worker import TaskWorker
 from tertulia.errors import InvalidValue, TertuliaError
 from tertulia.ids import abbreviate_ids, match_ids
 from tertulia.memory.facts import NO_LIMIT, subject_of
@@ -26,7 +28,6 @@ from tertulia.memory.retrieval.terms import terms
 from tertulia.memory.values import Fact
 from tertulia.messages import Author, Message, Place, Reply
 from tertulia.parts import Text
-from tertulia.platform import Platform
 from tertulia.tasks.due_times import format_minute
 from tertulia.tasks.recurrence import parse_when, split_when
 from tertulia.tasks.reminders import MAX_REMINDER_TEXT, MOST, PREFIX, asked_by, refuse_too_many, reminder_task
@@ -41,10 +42,6 @@ MIN_ID = 6  # characters of an abbreviated id, where words could be meant as wel
 MAX_LISTED = 50  # facts or tasks
 MAX_LINE = 200  # characters of one fact or task
 CANCELLED = "cancelled by /tasks"
-
-
-async def no_memory() -> None:
-    """Return at once: there is no memory to wait for."""
 
 
 class CommandOutcome(Struct, frozen=True, kw_only=True):
@@ -63,36 +60,26 @@ class Commands:
 
     def __init__(
         self,
-        store: StoreProtocol,
-        identity: Identity,
-        translator: Translator,
+        shared: Shared,
         owner_commands: OwnerCommands,
-        *,
-        platforms: Mapping[str, Platform],
-        zone: str,
         rate_limiter: RateLimiter,
-        learned: Callable[[], Awaitable[None]],
-        stop: Callable[[Place], None],
-        answered: Callable[[Place], Message | None],
-        sent: Callable[[Iterable[OutboxItem]], None],
-        planned: Callable[[], None],
-        now: Callable[[], datetime],
-        sleep: Sleep = asyncio.sleep,
+        workers: PlaceWorkers,
+        sender: OutboxSender,
+        tasks: TaskWorker,
+        memory: Memory | None,
     ) -> None:
-        self._store = store
-        self._identity = identity
-        self._translator = translator
+        self._store = shared.store
+        self._identity = shared.identity
+        self._translator = shared.translator
+        self._aliases = shared.aliases
+        self._zone = shared.zone
+        self._now, self._sleep = shared.now, shared.sleep
         self._owner_commands = owner_commands
-        self._platforms = platforms
-        self._zone = zone
         self._rate_limiter = rate_limiter
-        self._learned = learned  # waits until memory has learned from all messages
-        self._stop = stop
-        self._answered = answered  # the message that is being answered, before its run is stored
-        self._sent = sent
-        self._planned = planned
-        self._now = now
-        self._sleep = sleep
+        self._workers = workers
+        self._sender = sender
+        self._task_worker = tasks
+        self._memory_worker = memory
         self._background = BackgroundTasks()
         self._working: asyncio.Task[None] | None = None
         self._more = False
@@ -115,7 +102,7 @@ class Commands:
 
     def stop_for(self, place: Place, author: Author | None) -> None:
         """Stop the answer of a place in the background, if an author may, or somebody unknown; return at once."""
-        self._background.start(self.stop_answers(place, author, before=self._now()))
+        self._background.start(self.stop_answers(self._aliases.current(place), author, before=self._now()))
 
     @property
     def busy(self) -> bool:
@@ -143,7 +130,7 @@ class Commands:
             log.error("command /%s failed: %s", command.name, log_text(error))
             outcome = reply_with(lines.command_failed)
         notices = [self._notice(command, outcome.lines)] if outcome.lines else []
-        replies = split_replies(notices, self._platforms)
+        replies = split_replies(notices, self._identity.platforms)
         try:
             await retry_forever(
                 lambda: self._store.updates.end(command, replies=replies, tasks=outcome.tasks), sleep=self._sleep
@@ -151,8 +138,8 @@ class Commands:
         except InvalidValue as error:  # its author was forgotten
             log.info("%s", error)
             return
-        self._sent(replies)
-        self._planned()
+        self._sender.enqueue(replies)
+        self._task_worker.wake()
 
     async def _outcome(self, command: Command, lines: Lines) -> CommandOutcome:
         if by_owner := self._owner_commands.handler(command):
@@ -288,7 +275,7 @@ class Commands:
     async def _stop_run(self, command: Command, lines: Lines) -> CommandOutcome:
         """Stop what a person may stop of the answers in a place."""
         place, author = command.message.place, command.message.author
-        if not await self._store.runs.unfinished(place) and self._answered(place) is None:
+        if not await self._store.runs.unfinished(place) and self._workers.answered(place) is None:
             return reply_with(lines.nothing_to_stop)
         is_stopped = await self.stop_answers(place, author, before=self._now())
         return reply_with(lines.stopped if is_stopped else lines.only_asker)
@@ -299,7 +286,7 @@ class Commands:
         Replies that wait to be sent are dropped. An administrator may stop all, and so may nobody in particular;
         others, what they asked for.
         """
-        gathered = self._answered(place)  # its run may not be stored yet; read before anything that comes later
+        gathered = self._workers.answered(place)  # its run may not be stored yet; read before anything that comes later
         may_all = author is None or place.kind == "direct" or await self._identity.is_administrator(place, author)
 
         def may_stop(asked: Message | None) -> bool:
@@ -310,7 +297,7 @@ class Commands:
         opened = [run for run in runs if run.status == "open"]
         may_stop_run = all(run in theirs for run in opened) if opened else gathered is not None and may_stop(gathered)
         if may_stop_run:
-            self._stop(place)
+            self._workers.stop(place)
         drop = partial(self._store.outbox.drop_answers, [run.id for run in theirs], why=STOPPED)
         await retry_forever(drop, sleep=self._sleep)
         return may_stop_run or bool(theirs)
@@ -324,7 +311,8 @@ class Commands:
     async def _wait_for_memory(self) -> None:
         with suppress(TimeoutError, TertuliaError):
             async with asyncio.timeout(MEMORY_TIMEOUT):
-                await self._learned()
+                if self._memory_worker:
+                    await self._memory_worker.done()
 
     def _list(self, facts: Iterable[Fact], known: Iterable[Fact], lines: Lines) -> list[str]:
         names = abbreviate_ids(fact.id for fact in known)

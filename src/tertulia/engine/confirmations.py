@@ -2,13 +2,11 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Sequence
 
 from tertulia.characters import visible
-from tertulia.engine.behavior import Behavior
-from tertulia.engine.identity import Identity
-from tertulia.engine.store_protocols import Proposal, ProposalStore
+from tertulia.engine.shared import Shared
+from tertulia.engine.store_protocols import Proposal
 from tertulia.engine.triggers import name_pattern
 from tertulia.memory.values import Fact
 from tertulia.messages import Message
@@ -30,13 +28,11 @@ _LONGEST = 80  # characters; a plain yes has fewer
 class Confirmations:
     """Finds the facts that a message confirms. No model takes part in that."""
 
-    def __init__(
-        self, proposals: ProposalStore, identity: Identity, behavior: Behavior, *, now: Callable[[], datetime]
-    ) -> None:
-        self._proposals = proposals
-        self._identity = identity
-        self._behavior = behavior
-        self._now = now
+    def __init__(self, shared: Shared) -> None:
+        self._proposals = shared.store.proposals
+        self._identity = shared.identity
+        self._behavior = shared.behavior
+        self._now = shared.now
 
     async def find_facts(self, message: Message) -> Sequence[Fact]:
         """Return the facts that *message* confirms by a yes; in a group it must be addressed to us."""

@@ -1,45 +1,41 @@
 """Debounce: waits until a burst of messages is complete, then returns it as a batch."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import timedelta
 
 from msgspec.structs import replace
 
 from tertulia.decisions import Decision
 from tertulia.engine.admission import Admission, DecisionCache
-from tertulia.engine.background import Sleep, wait_for_event
+from tertulia.engine.background import wait_for_event
 from tertulia.engine.batches import Batch, album_of, burst_at, follow_ups, open_albums, time_left
-from tertulia.engine.behavior import Behavior
-from tertulia.engine.store_protocols import InboxStore, PlaceSnapshot
+from tertulia.engine.checks import AuthorRate
+from tertulia.engine.shared import Shared
+from tertulia.engine.speaker import Speaker
+from tertulia.engine.store_protocols import PlaceSnapshot
 from tertulia.messages import Message, Place
 
 MAX_WAITING = 500  # waiting messages that are read at once
 
-RateLimited = Callable[[Message, Decision], Awaitable[None]]
-
 
 class Debounce:
-    """Makes batches of the messages that wait in one place; messages that are not answered are skipped."""
+    """Makes batches of the messages that wait in one place; messages that are not answered are skipped.
 
-    def __init__(
-        self,
-        place: Place,
-        admission: Admission,
-        inbox: InboxStore,
-        behavior: Behavior,
-        *,
-        now: Callable[[], datetime],
-        sleep: Sleep,
-    ) -> None:
+    Authors over the rate limit are told by *rate*. A burst that may still grow cancels the tasks of older plans.
+    """
+
+    def __init__(self, place: Place, shared: Shared, admission: Admission, rate: AuthorRate, speaker: Speaker) -> None:
         self.changed = asyncio.Event()  # set when a message came in, or was edited or deleted
         self._place = place
+        self._shared = shared
+        self._inbox = shared.store.inbox
+        self._now = shared.now
+        self._gap = timedelta(seconds=shared.behavior.debounce)
+        self._longest = timedelta(seconds=shared.behavior.max_debounce)
         self._admission = admission
-        self._inbox = inbox
-        self._gap = timedelta(seconds=behavior.debounce)
-        self._longest = timedelta(seconds=behavior.max_debounce)
-        self._now = now
-        self._sleep = sleep
+        self._rate = rate
+        self._speaker = speaker
         self._decisions = DecisionCache(admission)
 
     def move(self, place: Place) -> None:
@@ -47,11 +43,8 @@ class Debounce:
         self._place = place
         self.changed.set()
 
-    async def next_batch(self, *, rate_limited: RateLimited, on_waiting: Callable[[], Awaitable[None]]) -> Batch | None:
+    async def next_batch(self) -> Batch | None:
         """Wait until a batch is complete, and return it; None where no message is left to answer.
-
-        Call *rate_limited* with each message whose author is over the rate limit, and *on_waiting* once a burst is
-        found that may still grow.
 
         Each round reads what waits, finds the first message to answer, and sleeps for as long as its burst, or an album
         that nobody has addressed to us yet, may still grow. A new message, an edit or a deletion ends the sleep early.
@@ -61,20 +54,20 @@ class Debounce:
             snapshot = await self._inbox.snapshot(self._place, most=MAX_WAITING)
             waiting = snapshot.waiting
             self._decisions.retain(one.message for one in waiting)
-            first, left = await self._find_first(snapshot, rate_limited)
+            first, left = await self._find_first(snapshot)
             if first is not None:
                 burst = burst_at(first, waiting, self._gap, self._longest)
                 left = time_left(burst, self._now(), self._gap, self._longest)
                 if left <= timedelta(0):
                     return await self._make_batch([one.message for one in burst], waiting[first].message, snapshot)
                 if not has_waited:
-                    await on_waiting()
+                    await self._shared.store.tasks.cancel_superseded(self._place, self._shared.behavior.policy)
                 has_waited = True
             elif left <= timedelta(0):
                 if len(waiting) < MAX_WAITING:
                     return None
                 continue
-            await wait_for_event(self.changed, left.total_seconds(), sleep=self._sleep)
+            await wait_for_event(self.changed, left.total_seconds(), sleep=self._shared.sleep)
             self.changed.clear()
 
     async def refresh(self, batch: Batch) -> Batch | None:
@@ -85,7 +78,7 @@ class Debounce:
         still = now.subset([one.message for one in snapshot.waiting if one.message.id in batch.ids])
         return still and await self._add_follow_ups(still)
 
-    async def _find_first(self, snapshot: PlaceSnapshot, rate_limited: RateLimited) -> tuple[int | None, timedelta]:
+    async def _find_first(self, snapshot: PlaceSnapshot) -> tuple[int | None, timedelta]:
         """Return the number of the first message to answer, and how long incomplete albums need.
 
         The messages before it are skipped, except those of an incomplete album or of the album that is answered. If one
@@ -100,7 +93,7 @@ class Debounce:
                 found = number
                 break
             if decision.reason == "rate limit":
-                await rate_limited(one.message, decision)
+                await self._rate.tell(one.message, decision, self._speaker)
             passed.append((one.message, decision))
         albums = open_albums(waiting, self._now(), self._gap, self._longest)
         left = min(albums.values(), default=timedelta(0))

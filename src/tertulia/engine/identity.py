@@ -69,14 +69,14 @@ class Identity:
         self.persona = persona
         self._owners = frozenset(owners)
         self._role_timeout = role_timeout
-        self._platforms = platforms
+        self.platforms = platforms
 
     def persona_on(self, platform: str) -> Persona:
         """Return the persona, with the name of our account where it has none."""
-        return replace(self.persona, name=self.persona.name or self._platforms[platform].me.name)
+        return replace(self.persona, name=self.persona.name or self.platforms[platform].me.name)
 
     def author_on(self, platform: str) -> Author:
-        return replace(self._platforms[platform].me, persona=self.persona_on(platform).name)
+        return replace(self.platforms[platform].me, persona=self.persona_on(platform).name)
 
     def attribute(self, message: Message) -> Message:
         """Return *message* with the service of its place, and with our persona where our account wrote it or its quote.
@@ -100,11 +100,11 @@ class Identity:
 
     def with_service(self, place: Place) -> Place:
         """Return *place* with the service of its platform."""
-        service = self._platforms[place.platform].service
+        service = self.platforms[place.platform].service
         return replace(place, service="" if service == place.platform else service)
 
     def has_platform(self, platform: str) -> bool:
-        return platform in self._platforms
+        return platform in self.platforms
 
     @property
     def has_owners(self) -> bool:
@@ -116,12 +116,12 @@ class Identity:
 
     def owners_on(self, platform: str) -> list[str]:
         """Return the ids of the owners that have accounts on the service of a platform."""
-        service = f"{self._platforms[platform].service}:" if platform in self._platforms else ":"
+        service = f"{self.platforms[platform].service}:" if platform in self.platforms else ":"
         return sorted(owner.removeprefix(service) for owner in self._owners if owner.startswith(service))
 
     async def is_administrator(self, place: Place, author: Author) -> bool:
         """Return whether an author owns or administers a place; False where the platform fails or does not know."""
-        platform = self._platforms.get(place.platform)
+        platform = self.platforms.get(place.platform)
         if platform is None:
             return False
         if self.is_owner(place, author):
@@ -136,5 +136,5 @@ class Identity:
 
     def require_accounts(self) -> None:
         """Raise `InvalidValue` for a platform whose `me` has no id."""
-        for platform in self._platforms.values():
+        for platform in self.platforms.values():
             require_account(platform)

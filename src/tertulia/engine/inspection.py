@@ -171,7 +171,7 @@ class StoredMedia(Struct, frozen=True, kw_only=True):
     kind: str
     message: NumberedMessage
     file: StoredFile | None
-    description: str
+    description: str = ""
     failure: str
 
 

@@ -21,7 +21,7 @@ class LongReplies:
 
     def __init__(self, platforms: Mapping[str, Platform], media: ContextMedia, translator: Translator) -> None:
         self._platforms = platforms
-        self._media = media
+        self.media = media
         self._translator = translator
 
     async def split(self, replies: Iterable[OutboxItem]) -> tuple[OutboxItem, ...]:
@@ -47,7 +47,7 @@ class LongReplies:
             label=FILE_NAME,
         )
         reply = replace(item.reply, text=parts[0].reply.text, media=(*item.reply.media, whole))
-        return split_replies([replace(item, reply=await self._media.add_files_to_reply(reply))], self._platforms)
+        return split_replies([replace(item, reply=await self.media.add_files_to_reply(reply))], self._platforms)
 
     async def _cut_line(self, item: OutboxItem) -> OutboxItem:
         lines = await self._translator.lines_for_reply(item)

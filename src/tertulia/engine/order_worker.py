@@ -3,11 +3,15 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 
+from tertulia.engine.commands import Commands
 from tertulia.engine.orders import WITH_BOT, Order, OrderKind, OrderStore, ended
-from tertulia.errors import StoreTrouble, TertuliaError
+from tertulia.engine.outbox_sender import OutboxSender
+from tertulia.engine.place_worker import PlaceWorkers
+from tertulia.engine.shared import Shared
+from tertulia.engine.task_worker import TaskWorker
+from tertulia.errors import InvalidValue, StoreTrouble, TertuliaError
 from tertulia.messages import Place
 
 log = logging.getLogger(__name__)
@@ -45,19 +49,21 @@ class OrderWorker:
 
     def __init__(
         self,
-        orders: OrderStore,
+        shared: Shared,
+        commands: Commands,
+        workers: PlaceWorkers,
+        sender: OutboxSender,
+        tasks: TaskWorker,
         *,
-        actions: Mapping[OrderKind, Callable[[Order], Awaitable[None]]],
-        done: Callable[[Order], Awaitable[None]],
-        now: Callable[[], datetime],
-        retries: Callable[[], Awaitable[None]] | None = None,
         poll: float = POLL,
     ) -> None:
-        self._orders = orders
-        self._actions = actions  # what the store cannot do alone; each may be done twice
-        self._done = done  # called with each order that the store has carried out
-        self._now = now
-        self._retries = retries  # finds replies that others have set to be sent again
+        self._shared = shared
+        self._orders = shared.store.orders
+        self._now = shared.now
+        self._commands = commands
+        self._workers = workers
+        self._sender = sender
+        self._tasks = tasks
         self._poll = poll
         self._lock = asyncio.Lock()
 
@@ -67,8 +73,7 @@ class OrderWorker:
             try:
                 for order in await self._orders.waiting():
                     await self.carry_out(order)
-                if self._retries:
-                    await self._retries()
+                await self._sender.enqueue_retries()
             except StoreTrouble as trouble:
                 log.debug("orders are read again: %s", trouble)
             await asyncio.sleep(self._poll)  # time passes elsewhere, whatever the clock of the engine says
@@ -81,16 +86,20 @@ class OrderWorker:
     async def carry_out(self, order: Order) -> Order:
         """Carry out a stored order; return it as it ended."""
         async with self._lock:
-            if action := self._actions.get(order.kind):
-                return await self._act(order, action)
+            if order.kind in ("stop place", "forget person"):
+                return await self._act(order)
             done = await self._orders.carry_out(order, at=self._now())
         if done.status == "done":
-            await self._done(done)
+            await self._follow(done)
         return done
 
-    async def _act(self, order: Order, action: Callable[[Order], Awaitable[None]]) -> Order:
+    async def _act(self, order: Order) -> Order:
+        """Do what the store cannot do alone; it may be done twice."""
         try:
-            await action(order)
+            if order.kind == "forget person":
+                await self._shared.store.forget(platform=order.service, author_id=order.subject, at=self._now())
+            else:
+                await self._stop(order)
         except StoreTrouble:
             raise  # the order waits on
         except TertuliaError as error:
@@ -99,3 +108,22 @@ class OrderWorker:
             acted = ended(order, "done", at=self._now())
         await self._orders.end(acted)
         return acted
+
+    async def _stop(self, order: Order) -> None:
+        """Stop the answer that was under way when it was ordered, and drop what waits to be sent of it."""
+        if order.place is None:
+            raise InvalidValue("the order names no place")
+        place = self._shared.aliases.current(order.place)
+        if not await self._commands.stop_answers(place, before=order.at):
+            raise InvalidValue("nothing is being answered there")
+
+    async def _follow(self, order: Order) -> None:
+        """Begin what follows from an order that the store has carried out."""
+        store = self._shared.store
+        if order.kind == "send reply":
+            waiting = await store.outbox.listed("waiting")
+            self._sender.enqueue(item for item in waiting if item.id == order.subject)
+        elif order.kind == "retry run" and (journal := await store.runs.journal(order.subject)):
+            self._workers.wake(journal.run.place)
+        elif order.kind == "cancel task":
+            self._tasks.wake()

@@ -17,10 +17,9 @@ attempt with its outcome. The outcomes of an attempt:
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Iterable
+from datetime import timedelta
 from itertools import count
-from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,16 +27,14 @@ from msgspec.structs import replace
 from tertulia.backoff import backoff
 from tertulia.engine.background import (
     BackgroundTasks,
-    Sleep,
     foreign_code,
     is_cancelled,
     log_text,
     retry_forever,
 )
-from tertulia.engine.places import PlaceAliases
-from tertulia.engine.store_protocols import DeliveryAttempt, OutboxItem, OutboxStore, UpdateStore
+from tertulia.engine.shared import Shared
+from tertulia.engine.store_protocols import DeliveryAttempt, OutboxItem
 from tertulia.errors import InvalidValue, NotSent, SendRefused, StoreTrouble, TertuliaError, reason_of
-from tertulia.media.values import MediaStore
 from tertulia.messages import Place, PlaceKey, Reply
 from tertulia.parts import Media, cut
 from tertulia.platform import Delivery, Platform, with_media_as_text
@@ -53,9 +50,6 @@ MAX_WORDS = 1000  # characters in place of a file that is gone: they are added t
 MAX_READS = 6  # attempts to read a file; they take a minute
 GRACE = 5.0  # seconds that attempts may take to get their receipts when the engine closes
 CUT_OFF = "the program stopped while it was being sent; the outcome is unknown"
-
-
-RefusalLine = Callable[[OutboxItem], Awaitable[str]]
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
@@ -76,34 +70,16 @@ def parse_message_id(given: object) -> str | None:
 class OutboxSender:
     """Sends outbox items: those of one place in order, places concurrently."""
 
-    def __init__(
-        self,
-        outbox: OutboxStore,
-        platforms: Mapping[str, Platform],
-        *,
-        updates: UpdateStore,
-        now: Callable[[], datetime],
-        doubtful: Literal["hold", "resend"] = "hold",
-        sleep: Sleep = asyncio.sleep,
-        send_timeout: float = SEND_TIMEOUT,
-        grace: float = GRACE,
-        aliases: PlaceAliases | None = None,
-        media: MediaStore | None = None,
-        refusal_line: RefusalLine | None = None,
-    ) -> None:
-        self._outbox = outbox
-        self._updates = updates
-        self._media = media
-        self._refusal_line = refusal_line
-        self._platforms = platforms
+    def __init__(self, shared: Shared, *, send_timeout: float = SEND_TIMEOUT, grace: float = GRACE) -> None:
+        self._shared = shared
+        self._outbox = shared.store.outbox
+        self._platforms = shared.platforms
+        self._aliases = shared.aliases
+        self._now, self._sleep = shared.now, shared.sleep
         self._background = BackgroundTasks()
         self._attempts = BackgroundTasks()
-        self._grace = grace
-        self._now = now
-        self._doubtful = doubtful
-        self._sleep = sleep
         self._send_timeout = send_timeout
-        self._aliases = PlaceAliases() if aliases is None else aliases
+        self._grace = grace
         self._queues: dict[PlaceKey, deque[OutboxItem]] = {}
 
     async def recover(self) -> None:
@@ -232,10 +208,10 @@ class OutboxSender:
 
     async def _refusal_notice(self, item: OutboxItem) -> OutboxItem | None:
         """Return the line that tells a person of a reply that cannot be sent; None for what is such a line itself."""
-        line = self._refusal_line
-        if line is None or item.kind not in ("answer", "task"):
+        if item.kind not in ("answer", "task"):
             return None
-        words = await retry_forever(lambda: line(item), sleep=self._sleep)
+        lines = await retry_forever(lambda: self._shared.translator.lines_for_reply(item), sleep=self._sleep)
+        words = lines.refused_rest if item.part else lines.refused
         reply = replace(item.reply, text=words, media=())
         return OutboxItem(
             id=f"{item.id}-refused", reply=reply, made_at=self._now(), run=item.run, task=item.task, kind="error"
@@ -276,7 +252,9 @@ class OutboxSender:
         """Return what becomes of an item after a refusal: it is to go in another form, or is doubtful, or dropped."""
         dropped = replace(item, status="dropped", sent_at=None, why=reason_of(error))
         if error.left:
-            await retry_forever(lambda: self._updates.leave(item.reply.place, at=self._now()), sleep=self._sleep)
+            await retry_forever(
+                lambda: self._shared.store.updates.leave(item.reply.place, at=self._now()), sleep=self._sleep
+            )
             return Attempt(item=dropped)
         if item.edits is not None:
             return Attempt(item=_without_draft(item, reason_of(error)))
@@ -310,11 +288,11 @@ class OutboxSender:
         )
 
     async def _with_bytes(self, media: Media, *, waits: bool) -> Media:
-        if media.sha256 is None or media.data or self._media is None:
+        if media.sha256 is None or media.data:
             return media
         try:
             async with asyncio.timeout(self._send_timeout):
-                return replace(media, data=await self._media.read(media.sha256, at=self._now()))
+                return replace(media, data=await self._shared.store.media.read(media.sha256, at=self._now()))
         except (StoreTrouble, TimeoutError) as error:
             why = str(error) or f"it takes more than {self._send_timeout:g} seconds"
             if waits:
@@ -329,7 +307,7 @@ class OutboxSender:
     def _resolve_unknown_outcome(self, item: OutboxItem, why: str) -> OutboxItem:
         """Return the item as "sending" where a retry is safe or wanted, else as "doubtful"."""
         is_safe = self._may_be_known(item) or (item.edits is not None and item.unknown_attempts < MAX_EDIT_RETRIES)
-        again = is_safe or (self._doubtful == "resend" and item.unknown_attempts < MAX_COPIES)
+        again = is_safe or (self._shared.behavior.doubtful_replies == "resend" and item.unknown_attempts < MAX_COPIES)
         if again and item.kind != "draft":  # the answer is sent as a new message
             return replace(item, status="sending", why=why)
         return self._as_doubtful(item, why)

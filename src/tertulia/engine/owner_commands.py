@@ -8,14 +8,14 @@ from datetime import UTC, date, datetime, timedelta
 from msgspec.structs import replace
 
 from tertulia.context.log import with_current_quote
-from tertulia.engine.identity import Identity
 from tertulia.engine.languages.lines import Lines
 from tertulia.engine.limits import CurrentLimits, Limits, Spend
 from tertulia.engine.owner_settings import OwnerSettings
-from tertulia.engine.store_protocols import Command, SettingValue, StoreProtocol
+from tertulia.engine.shared import Shared
+from tertulia.engine.store_protocols import Command, SettingValue
 from tertulia.errors import InvalidValue
 from tertulia.messages import Author
-from tertulia.models.prices import Prices, price_of
+from tertulia.models.prices import price_of
 from tertulia.tasks.due_times import format_minute, parse_moment
 
 USAGE_DAYS = 7
@@ -27,25 +27,15 @@ OwnerHandler = Callable[[Command, Lines], Awaitable[tuple[str, ...]]]
 class OwnerCommands:
     """Carries out the commands of owners."""
 
-    def __init__(
-        self,
-        store: StoreProtocol,
-        identity: Identity,
-        limits: CurrentLimits,
-        *,
-        settings: OwnerSettings,
-        prices: Prices,
-        zone: str,
-        now: Callable[[], datetime],
-    ) -> None:
-        self._store = store
-        self._identity = identity
-        self._limits = limits
+    def __init__(self, shared: Shared, settings: OwnerSettings) -> None:
+        self._store = shared.store
+        self._identity = shared.identity
+        self._limits = shared.limits
         self._settings = settings
-        self._prices = prices
-        self._zone = zone
-        self._now = now
-        self._started_at = now()
+        self._prices = shared.behavior.prices
+        self._zone = shared.zone
+        self._now = shared.now
+        self._started_at = shared.now()
         self._anywhere: Mapping[str, OwnerHandler] = {"block": self._block, "unblock": self._unblock}
         self._in_direct_chats: Mapping[str, OwnerHandler] = {
             **self._anywhere,

@@ -1,17 +1,16 @@
 """Settings that owners changed by commands: stored, and in use until the config changes them too."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from msgspec.structs import replace
 
 from tertulia.context.values import Persona
 from tertulia.engine.background import BackgroundTasks, retry_forever
-from tertulia.engine.identity import Identity
-from tertulia.engine.limits import CurrentLimits, Limits
-from tertulia.engine.store_protocols import OwnerSetting, OwnerSettingStore, SettingValue
+from tertulia.engine.limits import Limits
+from tertulia.engine.shared import Shared
+from tertulia.engine.store_protocols import OwnerSetting, SettingValue
 
 log = logging.getLogger(__name__)
 
@@ -33,14 +32,12 @@ def in_force(settings: Iterable[OwnerSetting], persona: Persona, limits: Limits)
 class OwnerSettings:
     """Sets the persona and the limits of an engine: those of the config, with what owners changed in them."""
 
-    def __init__(
-        self, store: OwnerSettingStore, identity: Identity, limits: CurrentLimits, *, now: Callable[[], datetime]
-    ) -> None:
-        self._store = store
-        self._identity = identity
-        self._limits = limits
-        self._now = now
-        self._configured = identity.persona, limits.value
+    def __init__(self, shared: Shared) -> None:
+        self._store = shared.store.owner_settings
+        self._identity = shared.identity
+        self._limits = shared.limits
+        self._now = shared.now
+        self._configured = self._identity.persona, self._limits.value
         self._settings: dict[str, OwnerSetting] = {}
         self._background = BackgroundTasks()
 

@@ -1,146 +1,36 @@
-"""Platform runner: runs platforms side by side, each with its inbox, and restarts one that fails.
-
-The inbox of a platform attributes changes, stores them in one transaction, then acts on them.
-"""
+"""Platform runner: runs platforms side by side, each with its inbox, and restarts one that fails."""
 
 import asyncio
 import logging
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from inspect import currentframe
-from typing import Any, TypeVar, assert_never
-
-from msgspec.structs import replace
+from typing import Any
 
 from tertulia.backoff import backoff
-from tertulia.code_location import error_location, user_line
-from tertulia.engine.allowed_places import AllowedPlaces
-from tertulia.engine.background import BackgroundTasks, Sleep, foreign_code, is_cancelled, log_text, retry_forever
-from tertulia.engine.behavior import Behavior
+from tertulia.code_location import error_location
+from tertulia.engine.background import Sleep, foreign_code, is_cancelled, log_text
 from tertulia.engine.command_list import announced_commands
-from tertulia.engine.identity import Identity
-from tertulia.engine.store_protocols import UpdateStore
-from tertulia.errors import InvalidValue, OperatorMustAct, TertuliaError, reason_of
-from tertulia.messages import Message, Place
-from tertulia.platform import (
-    Change,
-    Commanded,
-    Deleted,
-    Edited,
-    Inbox,
-    PlaceJoined,
-    PlaceLeft,
-    PlaceMigrated,
-    Platform,
-    Reacted,
-    Received,
-    Stopped,
-    Trouble,
-    Update,
-    places_of,
-)
+from tertulia.engine.shared import Shared
+from tertulia.errors import OperatorMustAct, TertuliaError, reason_of
+from tertulia.platform import Inbox, Platform, Trouble
 from tertulia.redaction import redact_keys
-from tertulia.type_checks import type_fault
 
 log = logging.getLogger(__name__)
 
 FIRST_RESTART, LONGEST_RESTART = 1.0, 60.0  # seconds until a platform that failed is restarted
 GRACE = 3.0  # seconds that a cancelled platform may take to end
 
-T = TypeVar("T")
 
-
-class PlatformInbox:
-    """The inbox of one platform: `tertulia.platform.Inbox`."""
-
-    def __init__(
-        self,
-        platform: str,
-        updates: UpdateStore,
-        identity: Identity,
-        *,
-        allowed: AllowedPlaces,
-        keep: timedelta,
-        applied: Callable[[Sequence[Change]], None],
-        tasks: BackgroundTasks,
-        now: Callable[[], datetime],
-        sleep: Sleep = asyncio.sleep,
-    ) -> None:
-        self._platform = platform
-        self._updates = updates
-        self._identity = identity
-        self._allowed = allowed
-        self._keep = keep
-        self._applied = applied  # called with stored changes
-        self._tasks = tasks  # updates that are stored and acted on
-        self._now = now
-        self._sleep = sleep  # between retries of a write
-
-    async def apply(self, changes: Sequence[Change], *, key: str, raw: bytes | None = None) -> bool:
-        if not isinstance(changes, Sequence) or isinstance(changes, str | bytes):
-            raise InvalidValue(f"changes must be a list, not {type(changes).__name__}")
-        if raw is not None and not isinstance(raw, bytes):
-            raise InvalidValue(f"raw must be the bytes of the update, not {raw!r:.200}")
-        fault = next(filter(None, map(self._fault, changes)), "")
-        made = [] if fault else [self._attribute(change) for change in changes]
-        where = user_line(currentframe()) if fault else ""
-        if len(stored := self._allowed.filter(made)) < len(made):
-            made, raw = stored, None  # it tells of a place that is not allowed
-            if not made:
-                return False
-        applying = self._tasks.start(self._apply(made, key, raw, f"{fault} {where and f'({where})'}".strip()))
-        return await asyncio.shield(applying)  # it continues where the caller is cancelled
-
-    async def _apply(self, changes: Sequence[Change], key: str, raw: bytes | None, fault: str) -> bool:
-        at, updates = self._now(), self._updates
-        outcome = await self._retry(
-            lambda: updates.apply(self._platform, changes, key=key, raw=raw, at=at, keep=self._keep)
-        )
-        if refused := fault or outcome.refused:
-            log.error("update %s of %s is stored unread: %s", key, self._platform, refused)
-        elif outcome.new:
-            self._applied(changes)
-        return outcome.new
-
-    async def last(self, place: Place) -> Message | None:
-        return await self._retry(lambda: self._updates.last(place))
-
-    async def unread(self) -> Sequence[Update]:
-        return await self._retry(lambda: self._updates.unread(self._platform))
-
-    async def _retry(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Retry while the store is full or locked: a platform can do nothing about that."""
-        return await retry_forever(work, sleep=self._sleep)
-
-    def _fault(self, change: Change) -> str | None:
-        """Return why a change cannot be stored; None if it can."""
-        if fault := type_fault(change, Change):
-            return fault
-        others = {place.platform for place in places_of(change)} - {self._platform}
-        return f"a place of platform {others.pop()!r}: write Place(platform=self.name, …)" if others else None
-
-    def _attribute(self, change: Change) -> Change:
-        """Return the change with our persona on our own messages, and with the service of its place."""
-        identity = self._identity
-        match change:
-            case Received(message=message) | Edited(message=message) | Commanded(message=message):
-                return replace(change, message=identity.attribute(message))
-            case PlaceMigrated(old=old, new=new):
-                return PlaceMigrated(old=identity.with_service(old), new=identity.with_service(new))
-            case Deleted() | Reacted() | PlaceJoined() | PlaceLeft() | Stopped():
-                return replace(change, place=identity.with_service(change.place))
-            case _:
-                assert_never(change)
-
-
-async def announce_commands(platform: Platform, behavior: Behavior, identity: Identity) -> None:
+async def announce_commands(platform: Platform, shared: Shared) -> None:
     """Let a platform announce the commands; an error is logged, and changes nothing."""
     try:
         with foreign_code(platform.name):
-            await platform.announce(announced_commands(behavior), owners=identity.owners_on(platform.name))
+            await platform.announce(
+                announced_commands(shared.behavior), owners=shared.identity.owners_on(platform.name)
+            )
     except Exception as error:  # noqa: BLE001 (a platform's own)
         log.warning("%s could not announce the commands: %s", platform.name, log_text(error))
 

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from functools import partial
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.context import sources
@@ -50,35 +51,43 @@ def build_prompt(
     return prompt
 
 
+class PromptSources(Struct, frozen=True, kw_only=True, eq=False):
+    """What prompts are made of."""
+
+    messages: Log  # the visible ones
+    knowledge: sources.Knowledge
+    describer: MediaDescriber
+    media: ContextMedia
+
+
+class PromptLayout(Struct, frozen=True, kw_only=True, eq=False):
+    """How prompts are laid out."""
+
+    profile: Profile
+    options: ContextOptions
+    zone: str
+    task_blocks: tuple[BlockLine, ...] = ()
+
+
 class PromptBuilder:
     """Builds prompts by one profile."""
 
     def __init__(
         self,
-        messages: Log,
-        knowledge: sources.Knowledge,
-        delimiters: DelimiterCache,
+        given: PromptSources,
+        layout: PromptLayout,
         identity: Identity,
-        describer: MediaDescriber,
-        media: ContextMedia,
+        delimiters: DelimiterCache,
         *,
-        profile: Profile,
-        options: ContextOptions,
-        zone: str,
         now: Callable[[], datetime],
-        task_blocks: tuple[BlockLine, ...] = (),
     ) -> None:
-        zone_named(zone)
-        self.profile = profile
-        self._messages = messages  # the visible ones
-        self._knowledge = knowledge
-        self._delimiters = delimiters
+        zone_named(layout.zone)
+        self.profile = layout.profile
+        self._given = given
+        self._messages, self._describer, self._media = given.messages, given.describer, given.media
+        self._layout, self._options = layout, layout.options
         self._identity = identity
-        self._describer = describer
-        self._media = media
-        self._options = options
-        self._zone = zone
-        self._task_blocks = task_blocks
+        self._delimiters = delimiters
         self._now = now
 
     async def gather_context(
@@ -131,7 +140,7 @@ class PromptBuilder:
 
     def _sources(self, messages: Log) -> tuple[list[sources.AnySource], tuple[sources.AnySource, ...]]:
         """Return the sources of the profile and the user's: those that are asked once, and the volatile ones."""
-        inputs = SourceInputs(log=messages, memory=self._knowledge, options=self._options, files=self._media)
+        inputs = SourceInputs(log=messages, memory=self._given.knowledge, options=self._options, files=self._media)
         given = [sources.stickers(self._options.stickers)] if self._options.stickers else []
         return split_volatile((*self.profile.sources(inputs), *given, *self._options.sources))
 
@@ -161,9 +170,9 @@ class PromptBuilder:
         return sources.agent_settings(
             persona=self._identity.persona_on(place.platform),
             account=self._identity.author_on(place.platform).id or None,  # in documents the persona decides
-            zone=self._zone,
+            zone=self._layout.zone,
             delimiter=delimiter,
-            task_blocks=self._task_blocks,
+            task_blocks=self._layout.task_blocks,
             model=models[0].name if models else "",
             taken=media_taken(models[0]) if models else None,
         )

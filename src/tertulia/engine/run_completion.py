@@ -2,34 +2,26 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Collection, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.engine.background import foreign_code, log_text
-from tertulia.engine.behavior import Behavior
-from tertulia.engine.context_media import ContextMedia
-from tertulia.engine.identity import Identity
 from tertulia.engine.languages.lines import Lines
-from tertulia.engine.languages.translator import Translator
 from tertulia.engine.long_replies import LongReplies
-from tertulia.engine.places import DelimiterCache
+from tertulia.engine.outbox_sender import OutboxSender
 from tertulia.engine.reply_parts import edit_draft
-from tertulia.engine.store_protocols import (
-    OutboxItem,
-    OutboxStore,
-    PromptOutdated,
-    ProposalStore,
-    RunStore,
-)
-from tertulia.errors import InvalidValue, TertuliaError, reason_of
+from tertulia.engine.shared import Shared
+from tertulia.engine.store_protocols import OutboxItem, PromptOutdated
+from tertulia.engine.task_worker import TaskWorker
+from tertulia.errors import InvalidValue, TertuliaError, reason_of, seconds_to_wait
+from tertulia.events import RunFailed
 from tertulia.memory.values import Fact
 from tertulia.messages import Message, Place, Reply
 from tertulia.models.base import Response
 from tertulia.parts import ToolResult
-from tertulia.platform import DeliveryKind, Platform
+from tertulia.platform import DeliveryKind
 from tertulia.run.cleaner import clean
 from tertulia.run.journal import Run
 from tertulia.run.loop import RunAnswered
@@ -50,40 +42,19 @@ Answer = tuple[Run, RunOutput, Message]  # a run to complete, its output, and th
 
 
 class RunCompletion:
-    """Stores the ends of runs, then calls *sent* with the replies, and *planned* where there are tasks."""
+    """Stores the ends of runs, then gives on their replies and tasks."""
 
-    def __init__(
-        self,
-        runs: RunStore,
-        proposals: ProposalStore,
-        delimiters: DelimiterCache,
-        identity: Identity,
-        behavior: Behavior,
-        translator: Translator,
-        media: ContextMedia,
-        *,
-        platforms: Mapping[str, Platform],
-        long_replies: LongReplies,
-        outbox: OutboxStore,
-        sent: Callable[[Iterable[OutboxItem]], None],
-        planned: Callable[[], None],
-        now: Callable[[], datetime],
-        failed: Callable[[Run, TertuliaError], None] = lambda run, error: None,
-    ) -> None:
-        self._runs = runs
-        self._proposals = proposals
-        self._delimiters = delimiters
-        self._identity = identity
-        self._behavior = behavior
-        self._translator = translator
-        self._media = media
-        self._platforms = platforms
+    def __init__(self, shared: Shared, long_replies: LongReplies, sender: OutboxSender, tasks: TaskWorker) -> None:
+        self._shared = shared
+        self._runs, self._outbox = shared.store.runs, shared.store.outbox
+        self._delimiters = shared.delimiters
+        self._behavior = shared.behavior
+        self._translator = shared.translator
+        self._platforms = shared.platforms
+        self._now = shared.now
         self._long_replies = long_replies
-        self._outbox = outbox
-        self._sent = sent
-        self._planned = planned
-        self._now = now
-        self._failed = failed  # called with the error of a run that failed
+        self._sender = sender
+        self._tasks = tasks
 
     async def close_drafts(self) -> None:
         """Replace the drafts of runs that ended, or were withdrawn, without an answer."""
@@ -92,7 +63,7 @@ class RunCompletion:
             if platform is not None and platform.capabilities_in(draft.reply.place).drafts:
                 line = await self._stop_line(draft)
                 await self._outbox.put(line)
-                self._sent([line])
+                self._sender.enqueue([line])
 
     async def correction(self, texts: ParsedTexts, place: Place, response: Response) -> str | None:
         """Return a text for the model about the blocks of its answer that cannot be used, if there are any."""
@@ -119,7 +90,7 @@ class RunCompletion:
         for turn in answered.turns:
             if turn.role == "model":
                 await self._look_up_stickers(texts, target.place, turn.text)
-        turns = await self._media.add_files_to_turns(answered.turns, target.place.platform)
+        turns = await self._long_replies.media.add_files_to_turns(answered.turns, target.place.platform)
         found = run_outcome(
             turns,
             run,
@@ -129,7 +100,7 @@ class RunCompletion:
             texts=texts,
             markers=markers,
         )
-        made = [await self._media.add_files_to_reply(reply) for reply in found.replies]
+        made = [await self._long_replies.media.add_files_to_reply(reply) for reply in found.replies]
         replies = tuple(
             replace(self._make_item(run, number, reply), streamed=streamed, turns=own)
             for number, (reply, streamed, own) in enumerate(zip(made, found.streamed, found.turns, strict=True))
@@ -147,7 +118,7 @@ class RunCompletion:
 
     async def _forget_proposal(self, run: Run, target: Message) -> OutboxItem | None:
         """Return the line that asks a person to confirm what the model proposes to forget."""
-        facts = await self._proposals.made_by(run.id)
+        facts = await self._shared.store.proposals.made_by(run.id)
         if not facts:
             return None
         lines = await self._translator.lines_for(target)
@@ -179,7 +150,7 @@ class RunCompletion:
 
     async def complete_with_error(self, run: Run, target: Message, error: TertuliaError) -> None:
         """End a run with a line about the error, by `Behavior.error_text`."""
-        self._failed(run, error)
+        self._publish_failure(run, error)
         lines = await self._translator.lines_for(target)
         try:
             words = self._behavior.error_line(error, lines)
@@ -188,6 +159,13 @@ class RunCompletion:
             log.error("Behavior.error_text failed for %s: %s", error, log_text(failure))
             words = lines.failed
         await self._fail(run, reason_of(error)[:1000], self._line(run, target, words, kind="error"))
+
+    def _publish_failure(self, run: Run, error: TertuliaError) -> None:
+        wait = seconds_to_wait(getattr(error, "retry_after", None))
+        why, kind, events = reason_of(error), type(error).__name__, self._shared.events
+        if not events.has_readers:
+            log.warning("run %s failed: %s", run.id, why)
+        events.publish(RunFailed(place=run.place, run_id=run.id, error=kind, why=why, retry_after=wait))
 
     async def complete_with_notice(self, run: Run, target: Message, line: Callable[[Lines], str], *, why: str) -> None:
         """End a run with a notice that is not an error."""
@@ -206,7 +184,7 @@ class RunCompletion:
         return replace(line, kind=kind, author=None)
 
     def _make_item(self, run: Run, number: int, reply: Reply) -> OutboxItem:
-        me = self._identity.author_on(reply.place.platform)
+        me = self._shared.identity.author_on(reply.place.platform)
         return OutboxItem(id=f"{run.id}-{number}", reply=reply, made_at=self._now(), run=run.id, author=me)
 
     async def _end(self, run: Run, output: RunOutput) -> None:
@@ -229,9 +207,9 @@ class RunCompletion:
             ]
         deliveries = await self._edit_draft(run, await self._long_replies.split(replies))
         await self._runs.end(replace(run, ended_at=self._now()), replies=deliveries, tasks=tasks)
-        self._sent(deliveries)
+        self._sender.enqueue(deliveries)
         if tasks:
-            self._planned()
+            self._tasks.wake()
 
     async def _edit_draft(self, run: Run, deliveries: tuple[OutboxItem, ...]) -> tuple[OutboxItem, ...]:
         """Return the deliveries; where a draft of the run is visible, the first one edits it."""

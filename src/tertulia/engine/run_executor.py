@@ -5,26 +5,27 @@ Live text is the part of streaming responses that may be shown, without our mark
 
 import asyncio
 import logging
-import secrets
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Protocol
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.engine.answer_preview import AnswerPreview, AnswerPreviews
-from tertulia.engine.background import Sleep, Slot, foreign_code
-from tertulia.engine.behavior import Behavior
-from tertulia.engine.event_stream import EventStream
-from tertulia.engine.limits import CurrentLimits
+from tertulia.engine.background import Slot, foreign_code
+from tertulia.engine.context_media import ContextMedia
 from tertulia.engine.run_completion import Answer, RunCompletion
-from tertulia.engine.store_protocols import RunStore
+from tertulia.engine.shared import Shared
+from tertulia.engine.speaker import Speaker
+from tertulia.engine.task_worker import TaskWorker
 from tertulia.errors import InvalidValue, RunTimedOut, reason_of
 from tertulia.events import Delta, ResponseReceived, Waiting
 from tertulia.media.amounts import MediaAmount
 from tertulia.media.attachments import Attachments
-from tertulia.messages import Message, Place
+from tertulia.messages import Message
 from tertulia.models.base import Model, Response
 from tertulia.parts import Part, Text, ToolResult
 from tertulia.prompt.echoes import MAY_ECHO
@@ -40,13 +41,23 @@ from tertulia.run.run_host import RunHost
 from tertulia.tasks.blocks import is_fence_of_blocks, may_be_outer_fence
 from tertulia.tasks.kinds import KINDS, Kind
 from tertulia.toolbox.run_context import RunContext
-from tertulia.toolbox.toolbox import Toolbox
 from tertulia.turns import Prompt, Turn
 
 log = logging.getLogger(__name__)
 
-Join = Callable[[Run], Awaitable[tuple[Run, tuple[Turn, ...]]]]  # a run with the messages that it takes in, and these
-StoreMedia = Callable[[Run, ToolResult], Awaitable[ToolResult]]  # the result with files in place of bytes
+
+class Joins(Protocol):
+    async def join(self, run: Run) -> tuple[Run, tuple[Turn, ...]]:
+        """Return the run with the messages that it takes in before its next step, and those messages as turns."""
+        ...
+
+
+class Begun(Struct, frozen=True, eq=False):
+    """A run whose journal is stored, and what it is executed with."""
+
+    journal: Journal
+    target: Message
+    dynamic: DynamicLayer | None  # rebuilds the volatile state of its prompts
 
 
 def as_models(given: Model | Sequence[Model]) -> tuple[Model, ...]:
@@ -56,20 +67,6 @@ def as_models(given: Model | Sequence[Model]) -> tuple[Model, ...]:
     if len({one.name for one in models}) < len(models):
         raise InvalidValue("two models of the engine have the same name")
     return models
-
-
-def new_run(messages: Sequence[Message], target: Message, *, at: datetime, model: str, profile: str) -> Run:
-    """Return a run that takes *messages* and answers *target*; it has not begun."""
-    return Run(
-        id=f"{int(at.timestamp()) & 0xFFFFFF:06x}{secrets.token_hex(7)}",
-        place=target.place,
-        target=target.id,
-        taken=tuple(message.id for message in messages),
-        began_at=at,
-        horizon=0,
-        model=model,
-        profile=profile,
-    )
 
 
 def live_events(run: Run, piece: Part | Response | AttemptFailed, text: str) -> Iterator[Delta | ResponseReceived]:
@@ -168,75 +165,54 @@ class RunExecutor:
 
     def __init__(
         self,
-        runs: RunStore,
+        shared: Shared,
         completion: RunCompletion,
+        previews: AnswerPreviews,
+        tasks: TaskWorker,
         *,
         kinds: Kinds,
-        now: Callable[[], datetime],
-        tool_ended: Callable[[], None],
-        events: EventStream,
-        delimiter: Callable[[Place], Awaitable[str]],
-        previews: AnswerPreviews,
-        behavior: Behavior,
-        limits: CurrentLimits,
-        attachments: Attachments | None = None,
-        media_limits: MediaAmount | None = None,
-        store_media: StoreMedia | None = None,
-        sleep: Sleep = asyncio.sleep,
+        attachments: Attachments,
+        media: ContextMedia,
+        media_limits: MediaAmount,
     ) -> None:
         self.expired_files = ExpiredFiles()
         self.retries: dict[str, datetime] = {}  # when each model that failed is or was asked again
-        self._runs = runs
         self.completion = completion
         self.kinds = kinds
-        self._now = now
-        self._tool_ended = tool_ended
-        self._events = events
-        self._delimiter = delimiter
+        self.media = media
+        self._shared = shared
+        self._limits = shared.limits
+        self._events = shared.events
+        self._now = shared.now
         self._previews = previews
-        self._prices = behavior.prices
-        self._limits = limits
-        self.store_media = store_media
+        self._tasks = tasks
         self._attachments = attachments
         self._media_limits = media_limits  # of one request
-        self._sleep = sleep
 
-    async def execute(
-        self,
-        journal: Journal,
-        target: Message,
-        *,
-        models: Sequence[Model],
-        toolbox: Toolbox,
-        slot: Slot,
-        join: Join | None = None,
-        dynamic: DynamicLayer | None = None,
-    ) -> Answer:
+    async def execute(self, begun: Begun, speaker: Speaker, slot: Slot, *, joins: Joins | None = None) -> Answer:
         """Run from the end of the journal to the model's answer; return the run, its output and its target.
 
-        The *slot* is released during model calls. *join* takes new messages into the run. *dynamic* rebuilds the
-        dynamic layer of its prompts.
+        The *slot* is released during model calls. *joins* takes new messages into the run.
         """
-        place, delimiter = journal.run.place, await self._delimiter(journal.run.place)
+        journal, target, shared = begun.journal, begun.target, self._shared
+        place, delimiter = journal.run.place, await shared.delimiters.get(journal.run.place)
         is_watched = self._events.has_readers or self._previews.is_visible(place)
-        attachments = self._attachments and self._attachments.for_run(
-            partial(markup, delimiter=delimiter), limits=self._media_limits
-        )
-        host = _EngineHost(self, target, slot, attachments=attachments, join=join, dynamic=dynamic)
+        attachments = self._attachments.for_run(partial(markup, delimiter=delimiter), limits=self._media_limits)
+        host = _EngineHost(self, begun, slot, attachments, joins)
         loop = RunLoop(
             journal,
             host,
-            store=self._runs,
-            models=models,
-            toolbox=toolbox,
+            store=shared.store.runs,
+            models=speaker.models,
+            toolbox=speaker.toolbox,
             calls=ModelCalls(
-                streaming=is_watched, timeout=self._limits.value.call_timeout, sleep=self._sleep, now=self._now
+                streaming=is_watched, timeout=self._limits.value.call_timeout, sleep=shared.sleep, now=self._now
             ),
-            options=RunOptions(prices=self._prices),
+            options=RunOptions(prices=shared.behavior.prices),
         )
         live = LiveTexts(lambda: LiveText(delimiter, kinds=self.kinds, markers=loop.markers())) if is_watched else None
         async with self._previews.show(journal.run, target) as preview:
-            with foreign_code(models[0].name):
+            with foreign_code(speaker.models[0].name):
                 answer = await self._run_within_timeout(loop, live, preview)
         written = (part.text for turn in answer.turns for part in turn.parts if isinstance(part, Text))
         markers = loop.markers() if any(map(MAY_ECHO.search, written)) else frozenset()
@@ -287,7 +263,7 @@ class RunExecutor:
             preview.show(live.text)
 
     def _end_tool(self, run: Run, tool: ToolRun) -> None:
-        self._tool_ended()
+        self._tasks.wake()  # a tool may have added a task
         result, took = tool.result, (tool.ended_at or self._now()) - tool.began_at
         how = f"failed: {result.value!s:.200}" if result and result.failed else "done"
         about = {"place": run.place, "run_id": run.id}
@@ -306,34 +282,28 @@ class _EngineHost(RunHost):
     """What the loop of a run asks of the engine."""
 
     def __init__(
-        self,
-        executor: RunExecutor,
-        target: Message,
-        slot: Slot,
-        *,
-        attachments: Attachments | None,
-        join: Join | None,
-        dynamic: DynamicLayer | None,
+        self, executor: RunExecutor, begun: Begun, slot: Slot, attachments: Attachments, joins: Joins | None
     ) -> None:
         super().__init__(attachments=attachments, expired_files=executor.expired_files)
         self.texts = ParsedTexts(executor.kinds)
         self._executor = executor
-        self._target = target
+        self._begun = begun
+        self._target = begun.target
         self._slot = slot
-        self._join = join
-        self._dynamic = dynamic
+        self._joins = joins
 
     def waiting(self) -> AbstractAsyncContextManager[None]:
         return self._slot.release()
 
     async def join(self, run: Run) -> tuple[Run, tuple[Turn, ...]]:
-        if self._join is None:
+        if self._joins is None:
             return run, ()
         async with self._slot.release():  # media in messages that join may have to be described first
-            return await self._join(run)
+            return await self._joins.join(run)
 
     async def refresh(self, prompt: Prompt) -> Prompt:
-        return await self._dynamic.refresh(prompt) if self._dynamic else prompt
+        dynamic = self._begun.dynamic
+        return await dynamic.refresh(prompt) if dynamic else prompt
 
     async def correction(self, response: Response) -> str | None:
         return await self._executor.completion.correction(self.texts, self._target.place, response)
@@ -343,4 +313,4 @@ class _EngineHost(RunHost):
         return replace(context, place=run.place, author=target.author, message=target, batch=run.taken)
 
     async def store_media(self, run: Run, result: ToolResult) -> ToolResult:
-        return await self._executor.store_media(run, result) if self._executor.store_media else result
+        return await self._executor.media.add_files_to_result(run, result)

@@ -10,6 +10,7 @@ from msgspec import Struct
 from tertulia.context.log import Log
 from tertulia.context.values import LeftOut, RecalledThing
 from tertulia.decisions import Address, Decision, Meant
+from tertulia.engine.agents.presence import Stay
 from tertulia.engine.limits import UsageStore
 from tertulia.engine.orders import OrderStore
 from tertulia.engine.places import Ownership, StopRequests
@@ -406,6 +407,70 @@ class PlaceSettings(Protocol):
         ...
 
 
+class AddedAgent(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An agent that an owner added while the bot ran."""
+
+    name: str
+    text: str  # of its persona
+    at: datetime
+    service: str = ""  # of the account of the owner
+    who: str = ""  # the id of that account; empty: they were forgotten since
+
+
+class PlaceCast(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The agents that an administrator chose for a place, by their names. None: those of the config."""
+
+    agents: tuple[str, ...] | None = None
+    default: str | None = None
+
+
+class AgentStay(Stay, frozen=True, kw_only=True, omit_defaults=True):
+    """From which message to which an agent was in a place, and when."""
+
+    joined_at: datetime
+    left_at: datetime | None = None
+
+
+class AgentStore(Protocol):
+    """The agents that owners added, those of places, and when each was where. The name of an agent is its id."""
+
+    async def added(self) -> Sequence[AddedAgent]:
+        """Return the agents that were added and not removed since, the first first."""
+        ...
+
+    async def add(self, agent: AddedAgent) -> None:
+        """Store an agent, in place of one with its name."""
+        ...
+
+    async def remove(self, name: str, *, at: datetime) -> bool:
+        """Store that an agent which was added is removed; return whether there was one."""
+        ...
+
+    async def cast(self, place: Place) -> PlaceCast: ...
+
+    async def set_cast(self, place: Place, cast: PlaceCast) -> None: ...
+
+    async def join(self, place: Place, agent: str, *, at: datetime) -> None:
+        """Store that an agent is in a place, from the next message on; nothing changes for one that is there."""
+        ...
+
+    async def leave(self, place: Place, agent: str, *, at: datetime) -> None:
+        """Store that an agent is not in a place any more, from the next message on."""
+        ...
+
+    async def stays(self, place: Place) -> Mapping[str, Sequence[AgentStay]]:
+        """Return when each agent was in a place, in order."""
+        ...
+
+    async def places_of(self, agent: str) -> Sequence[Place]:
+        """Return the places where an agent is."""
+        ...
+
+    async def drop_waiting(self, agent: str, *, at: datetime) -> Sequence[Task]:
+        """End what waits for an agent that was removed: messages, and its tasks. Return these, cancelled."""
+        ...
+
+
 class OwnerSetting(Struct, frozen=True, kw_only=True):
     """What an owner set by a command."""
 
@@ -483,6 +548,8 @@ class StoreProtocol(Protocol):
     def tasks(self) -> TaskStore: ...
     @property
     def place_settings(self) -> PlaceSettings: ...
+    @property
+    def agents(self) -> AgentStore: ...
     @property
     def owner_settings(self) -> OwnerSettingStore: ...
     @property

@@ -11,32 +11,31 @@ from datetime import datetime, timedelta
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import replace
 
-from tertulia.context.log import Log
 from tertulia.engine.background import (
     BackgroundTasks,
-    Sleep,
     foreign_code,
     is_cancelled,
     log_text,
     retry_forever,
     wait_for_event,
 )
-from tertulia.engine.behavior import Behavior, IsAdministrator, require_right_to_clear
+from tertulia.engine.behavior import Behavior, require_right_to_clear
+from tertulia.engine.long_replies import LongReplies
 from tertulia.engine.memory.recall import evidence_messages
-from tertulia.engine.places import DelimiterCache
-from tertulia.engine.store_protocols import OutboxItem, PlaceSettings, TaskStore
+from tertulia.engine.outbox_sender import OutboxSender
+from tertulia.engine.shared import Shared
+from tertulia.engine.store_protocols import OutboxItem
 from tertulia.errors import CallerMustAct, InvalidValue, StoreBroken, TertuliaError, reason_of, seconds_to_wait
 from tertulia.memory.facts import default_scope, subject_of
-from tertulia.memory.values import MAX_FACT_LENGTH, Fact, Facts
+from tertulia.memory.values import MAX_FACT_LENGTH, Fact
 from tertulia.memory.verify.claims import unfit_reason
 from tertulia.memory.verify.clauses import supporting_messages
-from tertulia.messages import Author, Place, Reply
-from tertulia.platform import Platform
+from tertulia.messages import Author, Reply
 from tertulia.run.outcome import make_reply
 from tertulia.tasks import graph
 from tertulia.tasks.blocks import block_text, lines_for_model
 from tertulia.tasks.kinds import KINDS, BlockLine, Body, Kind, for_model, offered_kinds
-from tertulia.tasks.task import FORGET_CONFIRMED, RETRY, SENDS, Retry, Send, SendSticker, Task, block_of
+from tertulia.tasks.task import FORGET_CONFIRMED, SENDS, Send, SendSticker, Task, block_of
 from tertulia.turns import Turn, model
 
 log = logging.getLogger(__name__)
@@ -98,33 +97,24 @@ class TaskWorker:
 
     def __init__(
         self,
-        tasks: TaskStore,
+        shared: Shared,
         task_handlers: Mapping[str, TaskHandler],
+        long_replies: LongReplies,
+        sender: OutboxSender,
         *,
-        platforms: Mapping[str, Platform],
-        me: Callable[[Place], Author],
-        sent: Callable[[Sequence[OutboxItem]], None],
-        now: Callable[[], datetime],
-        split: Callable[[Sequence[OutboxItem]], Awaitable[Sequence[OutboxItem]]],
-        end_blocks: Callable[[datetime], Awaitable[datetime | None]],
-        store_media: Callable[[Reply], Awaitable[Reply]] | None = None,
-        retry: Retry = RETRY,
-        sleep: Sleep = asyncio.sleep,
         grace: float = GRACE,
     ) -> None:
-        self._tasks = tasks
-        self._end_blocks = end_blocks  # of authors; returns when the next one ends
-        self._split = split  # replies into messages of their platforms
-        self._store_media = store_media  # returns a reply with files in place of bytes
+        self._shared = shared
+        self._tasks = shared.store.tasks
+        self._end_blocks = shared.store.place_settings.end_blocks
+        self._platforms = shared.platforms
+        self._now, self._sleep = shared.now, shared.sleep
+        self._handlers = {**BuiltinTasks(shared).handlers, **task_handlers}
+        self._long_replies = long_replies
+        self._sender = sender
         self._grace = grace
-        self._handlers = task_handlers
-        self._platforms = platforms
+        self._loop: asyncio.Task[None] | None = None
         self._background = BackgroundTasks()
-        self._me = me
-        self._sent = sent
-        self._now = now
-        self._retry = retry
-        self._sleep = sleep
         self._woken = asyncio.Event()
         self._asleep = asyncio.Event()  # set while no task is due
 
@@ -150,8 +140,24 @@ class TaskWorker:
     def busy(self) -> bool:
         return self._background.busy or not self._asleep.is_set()
 
+    def start(self) -> None:
+        """Run due tasks until `stop`."""
+        self._loop = asyncio.create_task(self.run())
+
+    @property
+    def is_started(self) -> bool:
+        return self._loop is not None
+
+    async def stop(self) -> None:
+        """Start no more tasks; those that run go on."""
+        if self._loop is not None:
+            self._loop.cancel()
+            await asyncio.wait([self._loop])
+            self._loop = None
+
     async def close(self) -> None:
         """Stop; running tasks have *grace* seconds to end."""
+        await self.stop()
         await self._background.stop(grace=self._grace)
 
     async def run(self) -> None:
@@ -209,7 +215,7 @@ class TaskWorker:
         """Store the end of a task; where the store refuses its replies, the task has failed."""
         try:
             await retry_forever(lambda: self._tasks.end(ended, replies=replies), sleep=self._sleep)
-            self._sent(replies)
+            self._sender.enqueue(replies)
         except InvalidValue as error:
             if not replies:  # it was removed meanwhile
                 log.info("%s", error)
@@ -233,21 +239,23 @@ class TaskWorker:
         items = [
             OutboxItem(
                 id=f"{name}-{number}",
-                reply=await self._store_media(reply) if reply.media and self._store_media else reply,
+                reply=await self._long_replies.media.add_files_to_task_reply(reply) if reply.media else reply,
                 made_at=self._now(),
                 task=task.id,
                 kind="notice" if notices else "task",
-                author=None if notices else self._me(reply.place),
+                author=None if notices else self._shared.identity.author_on(reply.place.platform),
                 turns=_written(task, reply),
             )
             for number, reply in enumerate(replies)
         ]
-        return await self._split(items)
+        return await self._long_replies.split(items)
 
     def _failed(self, task: Task, error: Exception, *, permanent: bool = False) -> Task:
         why = reason_of(error)
         pause = timedelta(seconds=seconds_to_wait(getattr(error, "retry_after", None)) or 0.0)  # any error may have it
-        failed = graph.fail(task, now=self._now(), why=why, permanent=permanent, pause=pause, retry=self._retry)
+        failed = graph.fail(
+            task, now=self._now(), why=why, permanent=permanent, pause=pause, retry=self._shared.behavior.retry
+        )
         log.warning("task %s (%s), %s: %s", task.id, task.kind, failed.status, log_text(error))
         return failed
 
@@ -263,24 +271,12 @@ def _written(task: Task, reply: Reply) -> tuple[Turn, ...]:
 class BuiltinTasks:
     """Handlers of the task kinds that every agent has. `handlers` has them by kind."""
 
-    def __init__(
-        self,
-        place_settings: PlaceSettings,
-        facts: Facts,
-        messages: Log,
-        behavior: Behavior,
-        *,
-        delimiters: DelimiterCache,
-        is_administrator: IsAdministrator,
-        now: Callable[[], datetime],
-    ) -> None:
-        self._place_settings = place_settings
-        self._facts = facts
-        self._messages = messages
-        self._now = now
-        self._behavior = behavior
-        self._administers = is_administrator
-        self._delimiters = delimiters
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+        self._place_settings = shared.store.place_settings
+        self._facts = shared.store.facts
+        self._behavior = shared.behavior
+        self._now = shared.now
         self.handlers: Mapping[str, TaskHandler] = {
             kind: TaskHandler(run=run, repeatable=True, notices=kind == FORGET_CONFIRMED)
             for kind, run in (
@@ -298,7 +294,7 @@ class BuiltinTasks:
         step = block_of(task)
         if not isinstance(step, Send | SendSticker):
             raise InvalidValue(f"task {task.id}: kind {task.kind} sends nothing")
-        reply = make_reply(step, task.place, None, delimiter=await self._delimiters.get(task.place))
+        reply = make_reply(step, task.place, None, delimiter=await self._shared.delimiters.get(task.place))
         return [reply] if reply else []
 
     async def _remember(self, task: Task) -> None:
@@ -306,7 +302,7 @@ class BuiltinTasks:
         if not isinstance(texts, list) or not isinstance(source, str):
             raise InvalidValue(f"task {task.id} has no facts to remember")
         author = _author(task)
-        evidence = await evidence_messages(self._messages, author, place=task.place, target=source)
+        evidence = await evidence_messages(self._shared.store.log, author, place=task.place, target=source)
         found = [
             (number, text, await asyncio.to_thread(supporting_messages, text, author, evidence))
             for number, text in enumerate(map(str, texts))
@@ -355,7 +351,7 @@ class BuiltinTasks:
         if not isinstance(beginning, int):
             raise InvalidValue(f"task {task.id} has no number at which the conversation begins")
         if task.run is not None and task.place.kind != "direct":  # planned by a model, so its author needs the right
-            await require_right_to_clear(task.place, _author(task), self._administers)
+            await require_right_to_clear(task.place, _author(task), self._shared.identity.is_administrator)
         await self._place_settings.clear(task.place, beginning, at=self._now())
 
 

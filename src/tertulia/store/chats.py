@@ -8,7 +8,6 @@ exchange that also names them.
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from itertools import pairwise
-from typing import cast
 
 from tertulia.errors import InvalidValue
 from tertulia.parts import ToolResult
@@ -37,9 +36,9 @@ class SqlChats(Repository):
         if found is None:
             return ChatState()
         exchange, edition = found
-        rows = database.all("SELECT entry FROM chat_entries WHERE chat = :name ORDER BY number", name=name)
+        entries = database.column("SELECT entry FROM chat_entries WHERE chat = :name ORDER BY number", name=name)
         return ChatState(
-            entries=tuple(ENTRY.loads(entry) for (entry,) in rows),
+            entries=tuple(map(ENTRY.loads, entries)),
             exchange=None if exchange is None else EXCHANGE.loads(exchange),
             edition=edition,
         )
@@ -64,7 +63,7 @@ class SqlChats(Repository):
 
     @reading
     def names(self, database: Database) -> list[str]:
-        return [name for (name,) in database.all("SELECT name FROM chats ORDER BY name")]
+        return database.column("SELECT name FROM chats ORDER BY name")
 
     async def remove(self, name: str) -> bool:
         """Remove a chat with its prompts and records; return whether there was one."""
@@ -73,8 +72,8 @@ class SqlChats(Repository):
 
 
 def _edition(database: Database, name: str) -> int | None:
-    found = database.one("SELECT edition FROM chats WHERE name = :name", name=name)
-    return found[0] if found else None
+    found: int | None = database.value("SELECT edition FROM chats WHERE name = :name", name=name)
+    return found
 
 
 def _write(
@@ -84,9 +83,9 @@ def _write(
         raise InvalidValue(f"something in the chat {name!r} was forgotten meanwhile; what was under way is not stored")
     upsert = """INSERT INTO chats (name, exchange) VALUES (:name, :exchange)
         ON CONFLICT (name) DO UPDATE SET exchange = excluded.exchange RETURNING edition"""
-    ((stored_edition,),) = database.all(upsert, name=name, exchange=exchange)
+    stored_edition: int = database.value(upsert, name=name, exchange=exchange)
     _replace_entries(database, name, start, entries)
-    return cast("int", stored_edition)
+    return stored_edition
 
 
 def _replace_entries(database: Database, name: str, start: int, entries: list[str]) -> None:

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from tertulia.memory.values import CursorKind, UnreadRange
 from tertulia.messages import Place
 from tertulia.store.database import Database, upsert_row
-from tertulia.store.encoding import PLACE
-from tertulia.store.identities import find_place, read_counts
+from tertulia.store.identities import find_place, read_counts, select_places
 from tertulia.store.message_rows import has_changed
 from tertulia.store.threads import Repository, reading
 
@@ -31,7 +30,7 @@ class SqlCursors(Repository):
     def next_range(self, database: Database, place: Place, *, most: int | None = None) -> UnreadRange | None:
         row, messages, changes = read_counts(database, place, "id, messages, changes") or (None, 0, 0)
         stale = "SELECT min(number) FROM messages WHERE place = :place AND stale = 1"
-        ((again,),) = database.all(stale, place=row)
+        again = database.value(stale, place=row)
         if again is not None:
             return UnreadRange(place=place, start=again, stop=again + 1, changes=changes)
         read = read_cursor(database, place)
@@ -42,14 +41,13 @@ class SqlCursors(Repository):
 
     @reading
     def unread(self, database: Database) -> Sequence[Place]:
-        return [PLACE.loads(body) for (body,) in database.all(_UNREAD)]
+        return select_places(database, _UNREAD)
 
 
 def read_cursor(database: Database, place: Place, what: CursorKind = "facts") -> int:
     """Return the cursor of a place: the number of the first message that was not read."""
     select = f"SELECT {what} FROM reading_cursors WHERE place = :place"
-    row = database.one(select, place=find_place(database, place))
-    return row[0] if row else 0
+    return database.value(select, place=find_place(database, place)) or 0
 
 
 def set_cursor(database: Database, place: Place, number: int, what: CursorKind = "facts") -> None:

@@ -94,6 +94,15 @@ class Database(Protocol):
         """Return the first row, or None if there is none."""
         ...
 
+    def value(self, statement: str, /, **values: Any) -> Any:
+        """Return the first column of the first row, or None if there is none."""
+        row = self.one(statement, **values)
+        return row[0] if row else None
+
+    def column(self, statement: str, /, **values: Any) -> list[Any]:
+        """Return the first column of all rows."""
+        return [row[0] for row in self.all(statement, **values)]
+
     def each(self, statement: str, /, **values: Any) -> Iterator[Row]:
         """Yield the rows that a statement selects, a few hundred in memory at a time."""
         ...

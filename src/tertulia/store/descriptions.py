@@ -86,8 +86,8 @@ class SqlDescriptions(Repository):
         insert_row(database, "descriptions", **of_maker, **described)
         database.run(_SET_POSITIONS, **of_maker)
         select = "SELECT message FROM media WHERE unique_id = :unique_id ORDER BY message DESC LIMIT :most"
-        rows = database.all(select, unique_id=of_maker["unique_id"], most=_MAX_REINDEXED)
-        search_index.index_again(database, [message for (message,) in rows])
+        newest = database.column(select, unique_id=of_maker["unique_id"], most=_MAX_REINDEXED)
+        search_index.index_again(database, newest)
 
     @reading
     def failures(self, database: Database, unique_ids: Collection[str], *, by: str) -> dict[str, DescriptionFailure]:

@@ -5,6 +5,8 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from datetime import date, datetime
+from functools import lru_cache
+from itertools import islice
 from types import NoneType, UnionType
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin
 
@@ -25,6 +27,7 @@ from tertulia.turns import Layer, Settings, ToolSpec, Turn
 T = TypeVar("T")
 S = TypeVar("S", bound=Struct)
 
+_SHARED = 8192  # decoded values of one type
 _SURROGATE = re.compile("[\ud800-\udfff]")  # of a character: UTF-8 has no word for it
 
 
@@ -48,10 +51,24 @@ class JsonType(Generic[T]):
             raise StoreBroken(f"it holds something that cannot be read: {error}") from error
 
 
+class SharedType(JsonType[T]):
+    """Decodes equal texts to one object, on which caches may be held; so nothing has to be told of a change."""
+
+    def __init__(self, kind: Any) -> None:
+        super().__init__(kind)
+        self._shared = lru_cache(_SHARED)(super().loads)
+
+    def loads(self, text: str) -> T:
+        return self._shared(text)
+
+    def clear(self) -> None:
+        self._shared.cache_clear()
+
+
 PARTS = JsonType[tuple[Part, ...]](tuple[Part, ...])
 QUOTE = JsonType[Quote](Quote)
-AUTHOR = JsonType[Author](Author)
-PLACE = JsonType[Place](Place)
+AUTHOR = SharedType[Author](Author)
+PLACE = SharedType[Place](Place)
 MESSAGE = JsonType[Message](Message)
 TURN = JsonType[Turn](Turn)
 TURNS = JsonType[tuple[Turn, ...]](tuple[Turn, ...])
@@ -70,6 +87,7 @@ SETTING_VALUE = JsonType[SettingValue](SettingValue)
 CAP = JsonType[Cap](Cap)
 ANY = JsonType[Any](Any)
 _SETTINGS = JsonType[Settings](Settings)
+_SHARED_TYPES: dict[Any, SharedType[Any]] = {Author: AUTHOR, Place: PLACE}
 
 
 _Codec = tuple[str, str, Callable[[Any], Any] | None, Callable[[Any], Any] | None]  # field, column, encode, decode
@@ -78,23 +96,34 @@ _Codec = tuple[str, str, Callable[[Any], Any] | None, Callable[[Any], Any] | Non
 class Columns(Generic[S]):
     """Fields of a struct as columns: times in ISO form, truth values as 0 and 1, what has no type of SQL as JSON.
 
-    The fields are named in a text; one whose column has another name is `run=run_id`.
+    The fields are named in a text; one whose column has another name is `run=run_id`. *Others* are only read: by an
+    expression, or as structs of their own columns, of which the first is NULL where there is none; those of the same
+    table are written too.
     """
 
-    def __init__(self, kind: type[S], fields: str) -> None:
+    def __init__(self, kind: type[S], fields: str, table: str = "", /, **others: "str | Columns[Any]") -> None:
         types = {one.name: one.type for one in msgspec.structs.fields(kind)}
         pairs = [(name, column or name) for name, _, column in (one.partition("=") for one in fields.split())]
+        codecs: list[_Codec] = [(name, column, *_codec(types[name])) for name, column in pairs]
+        read = [(name, sql) for name, sql in others.items() if isinstance(sql, str)]
         self._kind = kind
-        self._codecs: list[_Codec] = [(name, column, *_codec(types[name])) for name, column in pairs]
-        self._encode = _encoder(self._codecs)
+        self._decoders = [(name, decode) for name, _, _, decode in codecs]
+        self._decoders += [(name, _codec(types[name])[1]) for name, _ in read]
+        self._nested = [(name, columns) for name, columns in others.items() if isinstance(columns, Columns)]
+        self._read = [sql for _, sql in read] + [str(columns) for _, columns in self._nested]
+        self._encode = _encoder(codecs, [(name, columns) for name, columns in self._nested if columns.alias == table])
         self.names = [column for _, column in pairs]
+        self.count: int = len(self._decoders) + sum(columns.count for _, columns in self._nested)
+        self.alias: str = table
+        self._text = self.of(table)
 
     def __str__(self) -> str:
-        return ", ".join(self.names)
+        return self._text
 
     def of(self, table: str) -> str:
         """Name the columns as those of a table."""
-        return ", ".join(f"{table}.{name}" for name in self.names)
+        prefix = f"{table}." if table else ""
+        return ", ".join([*(f"{prefix}{name}" for name in self.names), *self._read])
 
     def encode(self, value: S) -> dict[str, Any]:
         """Return the values of the columns, by their names."""
@@ -102,33 +131,37 @@ class Columns(Generic[S]):
 
     def decode(self, values: Iterable[Any], **fields: Any) -> S:
         """Return the struct of the next values, those of the columns, with other fields as they are given."""
-        for (name, _, _, decode), value in zip(self._codecs, values, strict=False):
+        rest = iter(values)
+        for (name, decode), value in zip(self._decoders, rest, strict=False):
             if value is not None:
                 fields[name] = value if decode is None else decode(value)
+        for name, columns in self._nested:
+            own = list(islice(rest, columns.count))
+            fields[name] = None if own[0] is None else columns.decode(own)
         try:
             return msgspec.convert(fields, self._kind)
         except msgspec.ValidationError as error:
             raise StoreBroken(f"it holds something that cannot be read: {error}") from error
 
 
-def _encoder(codecs: Iterable[_Codec]) -> Callable[[Any], dict[str, Any]]:
+def _encoder(codecs: Iterable[_Codec], nested: "Iterable[tuple[str, Columns[Any]]]") -> Callable[[Any], dict[str, Any]]:
     """Return a function that encodes the fields of a struct, compiled as those of `dataclasses` are: it runs often."""
-    encoders = {f"encode_{name}": encode for name, _, encode, _ in codecs if encode}
-    fields = (
+    encoders: dict[str, Any] = {f"encode_{name}": encode for name, _, encode, _ in codecs if encode}
+    fields = [
         f"{column!r}: " + (f"None if v.{name} is None else encode_{name}(v.{name})" if encode else f"v.{name}")
         for name, column, encode, _ in codecs
-    )
+    ]
+    for name, columns in nested:
+        encoders |= {f"encode_{name}": columns.encode, f"no_{name}": dict.fromkeys(columns.names)}
+        fields.append(f"**(no_{name} if v.{name} is None else encode_{name}(v.{name}))")
     made: Callable[[Any], dict[str, Any]] = eval(f"lambda v: {{{', '.join(fields)}}}", encoders)  # noqa: S307
     return made
 
 
-def validate(value: S) -> S:
-    """Return *value*, built from columns, if its fields have their types: SQLite stores any type in any column."""
-    try:
-        msgspec.convert(msgspec.structs.asdict(value), type(value))
-    except msgspec.ValidationError as error:
-        raise StoreBroken(f"it holds something that cannot be read: {error}") from error
-    return value
+def clear_shared() -> None:
+    """Forget the values that texts were decoded to: they may be of somebody who was forgotten."""
+    for one in _SHARED_TYPES.values():
+        one.clear()
 
 
 def dumps(value: Any) -> str:
@@ -221,4 +254,6 @@ def _codec(kind: Any) -> tuple[Callable[[Any], Any] | None, Callable[[Any], Any]
         return int, bool
     if one in (datetime, date):
         return one.isoformat, one.fromisoformat
+    if one in _SHARED_TYPES:
+        return dumps, _SHARED_TYPES[one].loads
     return dumps, JsonType[Any](one).loads

@@ -11,32 +11,37 @@ from msgspec.structs import replace
 from tertulia.memory.values import Episode, EpisodeCursor, WindowPast
 from tertulia.messages import Message, Place
 from tertulia.store.cursors import set_cursor
-from tertulia.store.database import Database, insert_row, upsert_row
-from tertulia.store.encoding import PLACE, STRINGS, Columns, clean
+from tertulia.store.database import Database
+from tertulia.store.encoding import STRINGS, clean
 from tertulia.store.identities import (
-    IdentityCache,
     conversation_start,
     find_place,
     read_counts,
+    select_places,
     upsert_author,
     upsert_title,
 )
 from tertulia.store.message_rows import has_changed
+from tertulia.store.rows import Rows
 from tertulia.store.threads import Repository, reading, writing
 
 PAST_RETENTION = 1_000  # messages after which the summary of an older window is removed
-_PAST = Columns(WindowPast, "since start text people")
+_PASTS = Rows(WindowPast, "window_pasts", "since start text people")
 MAX_EPISODES = 1_000  # episodes of a place that are looked through, the newest
 
-_EPISODE = Columns(Episode, "id=episode_id start stop began_at ended_at topic summary importance people tags")
+_EPISODES = Rows(
+    Episode,
+    "episodes e",
+    "id=episode_id start stop began_at ended_at topic summary importance people tags",
+    place="t.body",
+)
 
 # whether a blocked author took part in the episode *e*
 _BLOCKED = """EXISTS (SELECT 1 FROM episode_people w JOIN blocked_authors b ON b.author = w.author
     WHERE w.episode = e.id)"""
 
 # Episodes with messages and without blocked people; which of them follows.
-_SELECT = f"""SELECT e.title, {_EPISODE.of("e")} FROM episodes e
-    JOIN titles t ON t.id = e.title JOIN places p ON p.id = e.place
+_VISIBLE = f"""JOIN titles t ON t.id = e.title JOIN places p ON p.id = e.place
     WHERE e.stop > e.start AND NOT {_BLOCKED} AND """
 
 # The places with messages that are in no episode, or with episodes of somebody who is blocked now.
@@ -110,7 +115,7 @@ class SqlEpisodes(Repository):
 
     @reading
     def places(self, database: Database) -> Sequence[Place]:
-        return [PLACE.loads(body) for (body,) in database.all(_PLACES)]
+        return select_places(database, _PLACES)
 
     @reading
     def missing_ranges(self, database: Database, place: Place) -> Sequence[tuple[int, int]]:
@@ -213,9 +218,10 @@ def earliest_visible(database: Database, place: int) -> int:
 def insert_episode(database: Database, place: int, episode: Episode) -> None:
     """Store an episode in the row of its place; one with its id is replaced."""
     title = upsert_title(database, episode.place, place)
-    row = _EPISODE.encode(replace(episode, tags=tuple(map(clean, episode.tags))))
-    upsert_row(database, "episodes", "episode_id", place=place, title=title, **row)
-    ((row,),) = database.all("SELECT id FROM episodes WHERE episode_id = :name", name=clean(episode.id))
+    _EPISODES.upsert(
+        database, "episode_id", replace(episode, tags=tuple(map(clean, episode.tags))), place=place, title=title
+    )
+    row = database.value("SELECT id FROM episodes WHERE episode_id = :name", name=clean(episode.id))
     service = episode.place.author_namespace
     people = {upsert_author(database, service, person) for person in episode.people}
     database.run("DELETE FROM episode_people WHERE episode = :row", row=row)
@@ -228,8 +234,8 @@ def _read_cursor(database: Database, place: Place) -> EpisodeCursor | None:
     if row is None:
         return None
     place_row, count, changes, beginning = row
-    read = database.one("SELECT episodes FROM reading_cursors WHERE place = :place", place=place_row)
-    return EpisodeCursor(place=place_row, read=max(read[0] if read else 0, beginning), count=count, changes=changes)
+    read = database.value("SELECT episodes FROM reading_cursors WHERE place = :place", place=place_row) or 0
+    return EpisodeCursor(place=place_row, read=max(read, beginning), count=count, changes=changes)
 
 
 def _list(database: Database, place: Place, where: str, **named: Any) -> list[Episode]:
@@ -244,9 +250,7 @@ def _list(database: Database, place: Place, where: str, **named: Any) -> list[Ep
 
 def select_episodes(database: Database, which: str, **values: Any) -> list[Episode]:
     """Return the episodes that a condition selects; none with blocked people."""
-    rows, identities = database.all(_SELECT + which, **values), IdentityCache()
-    identities.load(database, titles=[row[0] for row in rows])
-    return [_EPISODE.decode(row, place=identities.place(database, title)) for title, *row in rows]
+    return _EPISODES.all(database, _VISIBLE + which, **values)
 
 
 class SqlWindowPasts(Repository):
@@ -271,7 +275,7 @@ class SqlWindowPasts(Repository):
         forgotten = earliest_visible(database, row)
         if forgotten and seen.read <= forgotten:
             past = empty
-        insert_row(database, "window_pasts", place=row, **_PAST.encode(past))
+        _PASTS.insert(database, past, place=row)
         old = "DELETE FROM window_pasts WHERE place = :place AND start < :oldest"
         database.run(old, place=row, oldest=past.start - PAST_RETENTION)
         return past
@@ -279,13 +283,10 @@ class SqlWindowPasts(Repository):
 
 def _find_past(database: Database, place: Place, since: int, start: int) -> WindowPast | None:
     row = find_place(database, place)
-    select = "SELECT text, people FROM window_pasts WHERE place = :place AND since = :since AND start = :start"
-    found = database.one(select, place=row, since=since, start=start)
-    if found is None:
-        return None
-    text, people = found[0], STRINGS.loads(found[1])
+    which = "WHERE place = :place AND since = :since AND start = :start"
+    found = _PASTS.one(database, which, place=row, since=since, start=start)
     blocked = """SELECT 1 FROM places p JOIN authors a ON a.platform = p.service
         JOIN blocked_authors b ON b.author = a.id WHERE p.id = :place AND a.author_id IN (:people)"""
-    if database.one(blocked, place=row, people=people):
-        text = ""
-    return WindowPast(since=since, start=start, text=text, people=people)
+    if found and database.one(blocked, place=row, people=found.people):
+        return replace(found, text="")
+    return found

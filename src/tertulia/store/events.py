@@ -19,7 +19,7 @@ from tertulia.events import DurableEvent, FactsChanged, PlaceChanged
 from tertulia.messages import Place
 from tertulia.store.database import Database, insert_into
 from tertulia.store.encoding import ANY, PLACE, dumps, format_time
-from tertulia.store.identities import find_place, upsert_place
+from tertulia.store.identities import find_place, select_places, upsert_place
 from tertulia.store.threads import Access, Repository, WriterThread, reading
 
 MAX_EVENTS = 200_000  # of all places; the older ones are removed. A reader of one place reads past those of the others
@@ -85,18 +85,14 @@ class SqlEvents(Repository):
     @reading
     def last(self, database: Database) -> str:
         """Return the cursor of the newest event."""
-        newest = database.one("SELECT max(id) FROM place_events")
-        return str(newest[0] or 0 if newest else 0)
+        return str(database.value("SELECT max(id) FROM place_events") or 0)
 
     @reading
     def cursor(self, database: Database, place: Place, number: int) -> str | None:
         """Return the cursor of an event by its number; the newest are found at once."""
-        row = database.one(
-            "SELECT id FROM place_events WHERE place = :place AND number = :number ORDER BY id DESC LIMIT 1",
-            place=find_place(database, place),
-            number=number,
-        )
-        return str(row[0]) if row else None
+        select = "SELECT id FROM place_events WHERE place = :place AND number = :number ORDER BY id DESC LIMIT 1"
+        row = database.value(select, place=find_place(database, place), number=number)
+        return None if row is None else str(row)
 
 
 class Unwritten(NamedTuple):
@@ -141,8 +137,7 @@ def add_place_changes(
     """Store that what is stored of places, by their rows, changed as a whole, or their facts."""
     select = """SELECT t.body FROM places p JOIN titles t ON t.id = (SELECT max(id) FROM titles WHERE place = p.id)
         WHERE p.id IN (:places) ORDER BY p.id"""
-    found = database.all(select, places=list(places))
-    add(database, *(kind(place=PLACE.loads(place)) for (place,) in found), at=at)
+    add(database, *(kind(place=place) for place in select_places(database, select, places=list(places))), at=at)
 
 
 def _count(database: Database, more: Mapping[int, int]) -> dict[int, int]:

@@ -1,15 +1,16 @@
 """Rows of facts, and the SQL conditions that say who may see them."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
+from tertulia.errors import StoreBroken
 from tertulia.events import FactsChanged
-from tertulia.memory.values import Fact, FactRules, Subject
+from tertulia.memory.values import Fact, FactRules, Subject, check_fact
 from tertulia.store import events
-from tertulia.store.database import Database, Row, upsert_into
-from tertulia.store.encoding import Columns, clean, validate
-from tertulia.store.identities import IdentityCache, find_author, upsert_author, upsert_place, upsert_title
+from tertulia.store.database import DECODE_ERRORS, Database, upsert_into
+from tertulia.store.encoding import Columns, clean
+from tertulia.store.identities import find_author, upsert_author, upsert_place, upsert_title
 
 SOURCES = """fact_sources c JOIN messages m ON m.place = c.place AND m.message_id = c.message_id
     JOIN names n ON n.id = m.name"""
@@ -47,9 +48,12 @@ _FACT = Columns(
     Fact,
     "id=fact_id text key scope confidence learned_at held_from=valid_from held_until=valid_until superseded_by "
     "imported_from",
+    "f",
+    place="(SELECT body FROM titles WHERE id = f.title)",
+    hearsay=HEARSAY,
+    subject=Columns(Subject, "", platform="a.platform", id="a.author_id", name="f.name"),
 )
-FACT_COLUMNS = f"f.id, {_FACT.of('f')}, f.title, a.platform, a.author_id, f.name, {HEARSAY}"
-FACT_TABLES = "FROM facts f JOIN authors a ON a.id = f.about AND f.forgotten_at IS NULL"
+_SELECT = f"SELECT f.id, {_FACT} FROM facts f JOIN authors a ON a.id = f.about AND f.forgotten_at IS NULL"
 
 # The messages that facts were learned from, in the order in which they were learned.
 _SELECT_SOURCES = "SELECT fact, message_id FROM fact_sources WHERE fact IN (:facts) ORDER BY id"
@@ -64,7 +68,7 @@ def find_subject(database: Database, subject: Subject) -> int | None:
     return find_author(database, clean(subject.platform), subject.id) if clean(subject.id) == subject.id else None
 
 
-def read_sources(database: Database, facts: Iterable[int]) -> dict[int, tuple[str, ...]]:
+def _read_sources(database: Database, facts: Iterable[int]) -> dict[int, tuple[str, ...]]:
     """Return the ids of the messages that facts were learned from, by the rows of the facts."""
     found: dict[int, tuple[str, ...]] = dict.fromkeys(facts, ())
     for fact, message_id in database.all(_SELECT_SOURCES, facts=list(found)) if found else ():
@@ -72,23 +76,22 @@ def read_sources(database: Database, facts: Iterable[int]) -> dict[int, tuple[st
     return found
 
 
-def decode_fact(database: Database, row: Row, sources: tuple[str, ...], identities: IdentityCache) -> Fact:
-    """Decode a row of `FACT_COLUMNS`."""
-    _, *columns, title, platform, author, name, hearsay = row
-    return _FACT.decode(
-        columns,
-        subject=validate(Subject(platform=platform, id=author, name=name)),
-        place=identities.place(database, title),
-        sources=sources,
-        hearsay=bool(hearsay),
-    )
-
-
 def select_facts(database: Database, where: str, order: str = "f.id", **values: Any) -> list[Fact]:
     """Select the facts that match *where*, by default in the order in which they were stored."""
-    rows = database.all(f"SELECT {FACT_COLUMNS} {FACT_TABLES} WHERE {where} ORDER BY {order}", **values)
-    identities, sources = IdentityCache(), read_sources(database, [row[0] for row in rows])
-    return [decode_fact(database, row, sources[row[0]], identities) for row in rows]
+    rows = database.all(f"{_SELECT} WHERE {where} ORDER BY {order}", **values)
+    sources = _read_sources(database, [row[0] for row in rows])
+    return [_FACT.decode(columns, sources=sources[row]) for row, *columns in rows]
+
+
+def find_faults(database: Database) -> Iterator[str]:
+    """Yield the facts that cannot be read."""
+    rows = database.all(f"{_SELECT} ORDER BY f.id")
+    sources = _read_sources(database, [row[0] for row in rows])
+    for row, *columns in rows:
+        try:
+            check_fact(_FACT.decode(columns, sources=sources[row]))
+        except (StoreBroken, *DECODE_ERRORS) as error:
+            yield f"fact {columns[0]}: {error}"
 
 
 def facts_with_ids(database: Database, fact_ids: Iterable[str]) -> dict[str, Fact]:
@@ -100,7 +103,7 @@ def facts_with_ids(database: Database, fact_ids: Iterable[str]) -> dict[str, Fac
 def rows_of_facts(database: Database, fact_ids: Collection[str]) -> list[int]:
     """Return the rows of facts by their ids."""
     select = "SELECT id FROM facts WHERE fact_id IN (:fact_ids) ORDER BY id"
-    return [row for (row,) in database.all(select, fact_ids=list(fact_ids))] if fact_ids else []
+    return database.column(select, fact_ids=list(fact_ids)) if fact_ids else []
 
 
 def add_fact_changes(database: Database, facts: Collection[int], *, at: datetime | None = None) -> None:

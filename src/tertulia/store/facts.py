@@ -32,7 +32,7 @@ from tertulia.store.fact_rows import (
 from tertulia.store.forget import retraction
 from tertulia.store.forget.facts import Forgetting, mark
 from tertulia.store.identities import audience_start, find_place, upsert_author, upsert_place
-from tertulia.store.message_rows import MESSAGE_COLUMNS, SEEN, decode_messages
+from tertulia.store.message_rows import MESSAGES, SEEN
 from tertulia.store.messages import text_of
 from tertulia.store.threads import Access, Repository, reading, writing
 from tertulia.timezones import utc
@@ -40,8 +40,8 @@ from tertulia.timezones import utc
 _ALL = 2**31
 
 # The messages that a fact was learned from and that can still be read.
-_SOURCE_MESSAGES = f"""SELECT {MESSAGE_COLUMNS} FROM facts f JOIN fact_sources s ON s.fact = f.id
-    JOIN messages m ON m.place = s.place AND m.message_id = s.message_id JOIN names n ON n.id = m.name
+_SOURCE_MESSAGES = f"""JOIN names n ON n.id = m.name
+    JOIN fact_sources s ON s.place = m.place AND s.message_id = m.message_id JOIN facts f ON f.id = s.fact
     WHERE f.fact_id = :fact_id AND f.forgotten_at IS NULL AND {SEEN} ORDER BY m.number"""
 
 # The facts with some ids, and those about the same people that say the same, from any place.
@@ -142,7 +142,7 @@ class SqlFacts(Repository):
 
     @reading
     def why(self, database: Database, fact_id: str) -> Sequence[Message]:
-        return decode_messages(database, database.all(_SOURCE_MESSAGES, fact_id=clean(fact_id)))
+        return MESSAGES.all(database, _SOURCE_MESSAGES, fact_id=clean(fact_id))
 
     async def forget(self, fact_ids: Sequence[str], *, at: datetime | None = None) -> int:
         now = utc(at or datetime.now(UTC))
@@ -206,7 +206,7 @@ def _forget_all(database: Database, subject: Subject, at: datetime) -> int:
     author = find_subject(database, subject)
     if author is None:
         return 0
-    facts = [row for (row,) in database.all("SELECT id FROM facts WHERE about = :author", author=author)]
+    facts = database.column("SELECT id FROM facts WHERE about = :author", author=author)
     mark(database, facts, at)
     retraction.remove_summaries(database, [author])
     episodes.forget_direct_chats(database, author)
@@ -224,7 +224,7 @@ def learn_about(database: Database, facts: Sequence[Fact], rules: FactRules) -> 
     where = "f.about = :about AND (f.scope <> 'chat' OR f.place IN (:places))"
     known = {fact.id: fact for fact in select_facts(database, where, about=about, places=list(places))}
     given = [fact.id for fact in facts if fact.id not in known]
-    others = {one for (one,) in database.all("SELECT fact_id FROM facts WHERE fact_id IN (:given)", given=given)}
+    others = set(database.column("SELECT fact_id FROM facts WHERE fact_id IN (:given)", given=given))
     merged = rules.merge_facts(known.values(), [fact for fact in facts if fact.id not in others])
     changed = [fact for fact in merged if known.get(fact.id) != fact]
     upsert_facts(database, changed, rules)
@@ -313,7 +313,7 @@ def _authors(database: Database, place: Place) -> frozenset[int]:
     """Return the people who wrote in a place."""
     select = """SELECT DISTINCT n.author FROM messages m JOIN names n ON n.id = m.name
         WHERE m.place = :place AND m.role = 'user'"""
-    return frozenset(author for (author,) in database.all(select, place=find_place(database, place)))
+    return frozenset(database.column(select, place=find_place(database, place)))
 
 
 def _scope(fact: Fact, authors: Collection[int], person: int | None) -> Scope:
@@ -400,7 +400,7 @@ def _proposed(database: Database, run_id: str) -> list[Fact]:
 
 def same_facts(database: Database, fact_ids: Iterable[str]) -> list[int]:
     """Return the rows of facts, and of those about the same people that say the same."""
-    return [row for (row,) in database.all(_SAME, fact_ids=[clean(one) for one in fact_ids])]
+    return database.column(_SAME, fact_ids=[clean(one) for one in fact_ids])
 
 
 def summaries_of(database: Database, person: Subject) -> list[Summary]:

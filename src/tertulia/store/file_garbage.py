@@ -12,7 +12,6 @@ a row, and removes it.
 import re
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
-from typing import Any
 
 from tertulia.media.values import file_key
 from tertulia.parts import Media
@@ -77,11 +76,7 @@ def find_unreferenced(database: Database, before: datetime, among: Collection[st
     What `find_repeated` and `named_hashes` return is to be subtracted.
     """
     values = {"before": time_text(before), "any": int(among is None), "among": among or ()}
-    return _names(database.all(_UNREFERENCED, **values))
-
-
-def _names(rows: Iterable[tuple[Any, ...]]) -> set[str]:
-    return {name for (name,) in rows}
+    return set(database.column(_UNREFERENCED, **values))
 
 
 def find_repeated(database: Database, sha256s: Collection[str], page: tuple[int, int]) -> set[str]:
@@ -89,29 +84,28 @@ def find_repeated(database: Database, sha256s: Collection[str], page: tuple[int,
     select = "SELECT unique_id, sha256 FROM media_files WHERE sha256 IN (:files)"
     wanted = {dumps(unique_id): sha256 for unique_id, sha256 in database.all(select, files=[*sha256s])}
     first, last = page
-    quotes = database.all(_QUOTES, first=first, last=last, mark=_HAS_UNIQUE_ID) if wanted else ()
-    found = {wanted[name] for (text,) in quotes for name in _UNIQUE_ID.findall(text) if name in wanted}
-    turns = database.all(_TURNS, first=first, last=last, mark=_HAS_SHA256)
-    return found | {name for (text,) in turns for name in _SHA256.findall(text) if name in sha256s}
+    quotes = database.column(_QUOTES, first=first, last=last, mark=_HAS_UNIQUE_ID) if wanted else ()
+    found = {wanted[name] for text in quotes for name in _UNIQUE_ID.findall(text) if name in wanted}
+    turns = database.column(_TURNS, first=first, last=last, mark=_HAS_SHA256)
+    return found | {name for text in turns for name in _SHA256.findall(text) if name in sha256s}
 
 
 def last_message(database: Database) -> int:
     """Return the row of the last message."""
-    row = database.one("SELECT max(id) FROM messages")
-    return row[0] or 0 if row else 0
+    return database.value("SELECT max(id) FROM messages") or 0
 
 
 def named_hashes(database: Database) -> set[str]:
     """Return the hashes that open runs, unsent replies and open tasks name."""
-    layers = layer_contents(database, [row for (row,) in database.all(_OPEN_LAYERS)]).values()
+    layers = layer_contents(database, database.column(_OPEN_LAYERS)).values()
     found = {name for content in layers for name in _SHA256.findall(content.decode())}
-    texts = (text for select in _OPEN_TEXTS for (text,) in database.all(select) if text)
+    texts = (text for select in _OPEN_TEXTS for text in database.column(select) if text)
     return found | {name for text in texts for name in _SHA256.findall(text)}
 
 
 def find_unused(database: Database, since: datetime) -> set[str]:
     """Return the files that were not used since."""
-    return _names(database.all("SELECT sha256 FROM files WHERE used_at < :since", since=time_text(since)))
+    return set(database.column("SELECT sha256 FROM files WHERE used_at < :since", since=time_text(since)))
 
 
 def remove_files(database: Database, sha256s: Iterable[str], *, keep: Collection[str] = ()) -> set[str]:
@@ -132,23 +126,23 @@ def with_forms(
     found, new = set[str](), set(sha256s)
     while new:
         found |= new
-        forms = _names(database.all(_FORMS, files=new)) - found - set(keep)
-        new = forms - _names(database.all(_USED, forms=forms, files=found, media=media))
+        forms = set(database.column(_FORMS, files=new)) - found - set(keep)
+        new = forms - set(database.column(_USED, forms=forms, files=found, media=media))
     return found
 
 
 def files_of(database: Database, media: Collection[str]) -> set[str]:
     """Return the files that only these media have, with the forms that only these files have."""
     select = "SELECT DISTINCT sha256 FROM media_files WHERE unique_id IN (:media) AND sha256 IS NOT NULL"
-    files = _names(database.all(select, media=media))
-    used = _names(database.all(_USED, forms=files, files=files, media=media))
+    files = set(database.column(select, media=media))
+    used = set(database.column(_USED, forms=files, files=files, media=media))
     return with_forms(database, files - used, media=media)
 
 
 def shown_ids(database: Database) -> set[str]:
     """Return the ids of all media that messages and their quotes have."""
-    found = _names(database.all("SELECT DISTINCT unique_id FROM media"))
-    for (reply,) in database.all("SELECT reply FROM messages WHERE reply LIKE :mark", mark=_HAS_UNIQUE_ID):
+    found = set[str](database.column("SELECT DISTINCT unique_id FROM media"))
+    for reply in database.column("SELECT reply FROM messages WHERE reply LIKE :mark", mark=_HAS_UNIQUE_ID):
         media = [part for part in QUOTE.loads(reply).parts if isinstance(part, Media)]
         found.update(clean(one) for part in media for one in (part.unique_id, file_key(part)))
     return found

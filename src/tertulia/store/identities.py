@@ -1,19 +1,17 @@
 """Places with their titles, authors with their names: one row each, and one row for each version."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
 from msgspec.structs import replace
 
 from tertulia.errors import StoreBroken
 from tertulia.messages import Author, Place
 from tertulia.store.database import Database, insert_row
-from tertulia.store.encoding import AUTHOR, PLACE, clean, dumps, format_time, validate_id
+from tertulia.store.encoding import PLACE, clean, dumps, format_time, validate_id
 
 IMPORTS = "tertulia-import"  # the platform of rows of `places` that hold messages while they are imported
-
-_CACHE_SIZE = 4096  # versions of places, and as many of authors
 
 # the row of a place by its key, also by one from before it moved
 _BY_KEY = """coalesce((SELECT id FROM places WHERE place_key = :key),
@@ -60,16 +58,19 @@ def upsert_place(database: Database, place: Place) -> int:
     )
 
 
+def select_places(database: Database, select: str, **values: Any) -> list[Place]:
+    """Return the places whose titles a statement selects."""
+    return [PLACE.loads(body) for body in database.column(select, **values)]
+
+
 def audience_start(database: Database, place: Place) -> int:
     """Return the number of the first message since the place changed between direct chat and group."""
-    row = read_counts(database, place, _audience_start_column(place))
-    return row[0] if row else 0
+    return (read_counts(database, place, _audience_start_column(place)) or (0,))[0]
 
 
 def conversation_start(database: Database, place: Place) -> int:
     """Return the number of the first message since `clear`, or since the place became direct or a group."""
-    row = read_counts(database, place, conversation_start_column(place))
-    return row[0] if row else 0
+    return (read_counts(database, place, conversation_start_column(place)) or (0,))[0]
 
 
 def conversation_start_column(place: Place) -> str:
@@ -151,49 +152,9 @@ def _set_language(database: Database, platform: str, author: Author) -> None:
         database.cache.put(("language", row), language)
 
 
-class IdentityCache:
-    """Cache of authors and places by the rows of their versions, which never change: each value is one object."""
-
-    def __init__(self) -> None:
-        self._authors: dict[int, Author] = {}
-        self._places: dict[int, Place] = {}
-
-    def author(self, database: Database, name: int) -> Author:
-        return self._authors.get(name) or self._read(database, name, self._authors, "names", AUTHOR)
-
-    def place(self, database: Database, title: int) -> Place:
-        return self._places.get(title) or self._read(database, title, self._places, "titles", PLACE)
-
-    def load(self, database: Database, *, names: Iterable[int] = (), titles: Iterable[int] = ()) -> None:
-        """Read the authors and places that are not cached yet, with one statement for each kind."""
-        self._load(database, set(names), self._authors, "names", AUTHOR)
-        self._load(database, set(titles), self._places, "titles", PLACE)
-
-    def clear(self) -> None:
-        self._authors.clear()
-        self._places.clear()
-
-    def _read(self, database: Database, row: int, mine: dict[int, Any], table: str, kind: Any) -> Any:
-        self._load(database, {row}, mine, table, kind)
-        return mine[row]
-
-    def _load(self, database: Database, rows: set[int], mine: dict[int, Any], table: str, kind: Any) -> None:
-        if not rows - mine.keys():
-            return
-        if len(mine) >= _CACHE_SIZE:
-            mine.clear()
-        mine.update((row, value) for row in rows if (value := database.cache.get((table, row))) is not None)
-        missing = rows - mine.keys()
-        bodies = f"SELECT id, body FROM {table} WHERE id IN (:rows)"
-        for row, body in database.all(bodies, rows=list(missing)) if missing else ():
-            mine[row] = kind.loads(body)
-            database.cache.put((table, row), mine[row])
-
-
 def _cached_id(database: Database, what: Hashable, select: str, **values: Any) -> int | None:
     """Select the id of a row and cache it."""
-    row = database.one(select, **values)
-    if row is None:
-        return None
-    database.cache.put(what, row[0])
-    return cast("int", row[0])
+    row: int | None = database.value(select, **values)
+    if row is not None:
+        database.cache.put(what, row)
+    return row

@@ -21,7 +21,7 @@ from tertulia.store.cursors import read_cursor, set_cursor
 from tertulia.store.database import Database
 from tertulia.store.encoding import Columns, parse_time
 from tertulia.store.facts import learn_about, normalize
-from tertulia.store.identities import IdentityCache, current_place, find_author, upsert_place
+from tertulia.store.identities import current_place, find_author, upsert_place
 
 UNKNOWN_PERSON = "facts about people who wrote none of the messages"
 FORGOTTEN_FACT = "facts that were forgotten"
@@ -33,9 +33,9 @@ Outcome = Literal["added", "known"] | str  # or the reason why it is skipped
 
 
 # Messages of a chat, in whichever of its threads they are.
-_FIND_MESSAGES = """SELECT m.title, m.message_id, m.place, m.number, n.author,
-        CASE WHEN m.deleted = 1 OR m.hidden = 1 THEN 1 ELSE 0 END
-    FROM messages m JOIN places p ON p.id = m.place JOIN names n ON n.id = m.name
+_FIND_MESSAGES = """SELECT m.message_id, m.place, m.number, n.author,
+        CASE WHEN m.deleted = 1 OR m.hidden = 1 THEN 1 ELSE 0 END, t.body
+    FROM messages m JOIN places p ON p.id = m.place JOIN names n ON n.id = m.name JOIN titles t ON t.id = m.title
     WHERE p.platform = :platform AND p.place_id = :place_id AND m.message_id IN (:ids) ORDER BY m.id DESC"""
 
 # The messages of an episode: when they were sent, by whom, and whether they can still be read.
@@ -65,7 +65,7 @@ class _Found(Struct, frozen=True, kw_only=True):
     is_gone: bool  # deleted or hidden
 
 
-_FOUND = Columns(_Found, "message_id row number author is_gone")
+_FOUND = Columns(_Found, "message_id row number author is_gone place")
 
 
 def add_memory(database: Database, found: Sequence[Remembered], at: datetime, rules: FactRules) -> MemoryCounts:
@@ -123,9 +123,9 @@ def _messages(database: Database, place: Place, message_ids: Iterable[str]) -> l
     """Return the messages of a chat with these ids, in whichever of its threads they are."""
     now, ids = places.redirect_ids(database, place, message_ids)
     rows = database.all(_FIND_MESSAGES, platform=now.platform, place_id=now.id, ids=ids)
-    identities = IdentityCache()
-    messages = [_FOUND.decode(row, place=identities.place(database, title)) for title, *row in rows]
-    found = {message.message_id: message for message in messages}  # of those with one id the first is last
+    found = {
+        message.message_id: message for message in map(_FOUND.decode, rows)
+    }  # of those with one id the first is last
     return [found[one] for one in ids if one in found]
 
 

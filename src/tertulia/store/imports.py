@@ -81,8 +81,7 @@ class _Target:
         stored = """SELECT message_id FROM messages WHERE place IN (:places) AND message_id IN (:message_ids)
             UNION ALL SELECT message_id FROM message_parts WHERE place = :place AND message_id IN (:message_ids)"""
         places = [self.row] if self.staging is None else [self.row, self.staging]
-        rows = database.all(stored, place=self.row, places=places, message_ids=message_ids)
-        self._stored = {message_id for (message_id,) in rows}
+        self._stored = set(database.column(stored, place=self.row, places=places, message_ids=message_ids))
         self._database = database
 
     def is_known(self, item: ImportedMessage, message: Message) -> bool:
@@ -97,8 +96,7 @@ class _Target:
         """When the first message was sent that the bot received itself."""
         select = """SELECT sent_at FROM messages WHERE place = :place AND message_id NOT LIKE :exported
             ORDER BY number LIMIT 1"""
-        found = self._database.one(select, place=self.row, exported=f"%{EXPORT_ID}%")
-        return parse_time(found[0]) if found else None
+        return parse_time(self._database.value(select, place=self.row, exported=f"%{EXPORT_ID}%"))
 
     def next_number(self, message: Message) -> tuple[int, int]:
         """Return the row of the place, or of its staging, that a message is added to, and its number there."""
@@ -295,6 +293,7 @@ def _move_references(database: Database, place: int) -> None:
         "description_positions": {"position": _COUNTED},
         "commands": {"horizon": _COUNTED},
         "outbox": {"position": _COUNTED},
+        "presences": {"since": _COUNTED, "until": _COUNTED},
         "episodes": {"start": start, "stop": _COUNTED},
         "reading_cursors": {"facts": facts, "episodes": _COUNTED},
         "places": {"direct_until": _COUNTED, "open_until": _COUNTED, "beginning": _COUNTED},

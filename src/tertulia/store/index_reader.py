@@ -15,7 +15,7 @@ from tertulia.messages import Author, Message, Place
 from tertulia.store.database import Database
 from tertulia.store.encoding import clean
 from tertulia.store.identities import conversation_start, find_author, place_key
-from tertulia.store.message_rows import MESSAGE_COLUMNS, SEEN, decode_messages, with_descriptions
+from tertulia.store.message_rows import MESSAGES, SEEN, with_descriptions
 from tertulia.store.search_index import chosen_embedder
 from tertulia.store.threads import Access, Repository, reading
 
@@ -78,12 +78,11 @@ _OWN_TERM = _OWN_POSTINGS.format("w.term = :first")
 _OWN_PREFIX = _OWN_POSTINGS.format("w.term >= :first AND w.term < :stop")
 
 # The messages of a place that may be shown.
-_MESSAGES = f"""SELECT {MESSAGE_COLUMNS} FROM messages m JOIN names n ON n.id = m.name
+_MESSAGES = f"""JOIN names n ON n.id = m.name
     WHERE m.place = :place AND m.number IN (:numbers) AND {SEEN}"""
 
 # What a person said in groups, by its numbers there; more of them than are asked for.
-_OWN_MESSAGES = f"""SELECT {MESSAGE_COLUMNS}, m.place FROM messages m
-    WHERE m.place IN (:places) AND m.number IN (:numbers)
+_OWN_MESSAGES = f"""WHERE m.place IN (:places) AND m.number IN (:numbers)
     AND m.deleted = 0 AND m.hidden = 0 AND m.forwarded_from IS NULL
     AND EXISTS (SELECT 1 FROM {_OWN} AND s.place = m.place AND s.number = m.number)"""
 
@@ -108,7 +107,7 @@ class SqlIndexReader(Repository):
             first=conversation_start(database, place),
             size=size,
             edition=edition,
-            blocked=frozenset(blocked for (blocked,) in database.all("SELECT author FROM blocked_authors")),
+            blocked=frozenset(database.column("SELECT author FROM blocked_authors")),
             embedded=dict(database.all(progress, place=row)),
             embedder=chosen_embedder(database),
         )
@@ -148,14 +147,12 @@ class SqlIndexReader(Repository):
     @reading
     def messages(self, database: Database, view: PlaceView, numbers: Sequence[int]) -> Mapping[int, Message]:
         if view.own is None:
-            rows = database.all(_MESSAGES, place=view.row, numbers=numbers)
-            return {row[1]: message for row, message in zip(rows, _decode(database, rows), strict=True)}
+            return dict(_read(database, "m.number", _MESSAGES, place=view.row, numbers=numbers))
         asked = {view.own[at]: at for at in numbers if 0 <= at < view.size}
         places, theirs = {place for place, _ in asked}, [number for _, number in asked]
-        rows = database.all(_OWN_MESSAGES, author=view.row, places=places, numbers=theirs)
-        rows = [row for row in rows if (row[-1], row[1]) in asked]
-        own = zip(rows, _decode(database, rows), strict=True)
-        return {asked[row[-1], row[1]]: replace(message, reply_to=None) for row, message in own}
+        values = {"author": view.row, "places": places, "numbers": theirs}
+        found = _read(database, "m.place, m.number", _OWN_MESSAGES, **values)
+        return {asked[at]: replace(message, reply_to=None) for at, message in found if at in asked}
 
 
 def _own_view(database: Database, place: Place, author: Author) -> PlaceView | None:
@@ -167,7 +164,7 @@ def _own_view(database: Database, place: Place, author: Author) -> PlaceView | N
     if not own:
         return None
     places = sorted({place for place, _ in own})
-    editions = database.all("SELECT edition FROM search_places WHERE place IN (:places)", places=places)
+    editions = database.column("SELECT edition FROM search_places WHERE place IN (:places)", places=places)
     progress = "SELECT embedder, place, embedded_to FROM search_progress WHERE place IN (:places)"
     stops: dict[str, dict[int, int]] = {}
     for embedder, there, stop in database.all(progress, places=places):
@@ -175,7 +172,7 @@ def _own_view(database: Database, place: Place, author: Author) -> PlaceView | N
     return PlaceView(
         row=who,
         size=len(own),
-        edition=sum(edition for (edition,) in editions),
+        edition=sum(editions),
         embedded={name: sum(number < to.get(there, 0) for there, number in own) for name, to in stops.items()},
         embedder=chosen_embedder(database),
         own=tuple((place, number) for place, number in own),
@@ -205,5 +202,8 @@ def _postings(database: Database, view: PlaceView, first: str, whole: bool, most
     ]
 
 
-def _decode(database: Database, rows: Sequence[Row]) -> list[Message]:
-    return with_descriptions(database, decode_messages(database, rows))
+def _read(database: Database, key: str, which: str, **values: Any) -> list[tuple[Any, Message]]:
+    """Return messages with what shows their media, each after the values of a key."""
+    found = MESSAGES.beside(database, key, which, **values)
+    messages = with_descriptions(database, [message for message, _ in found])
+    return [(key[0] if len(key) == 1 else key, message) for (_, key), message in zip(found, messages, strict=True)]

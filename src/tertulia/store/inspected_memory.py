@@ -9,12 +9,13 @@ from tertulia.memory.values import Episode, Fact, Subject, Summary
 from tertulia.messages import Place
 from tertulia.store import facts
 from tertulia.store.database import Database
-from tertulia.store.encoding import AUTHOR, PLACE, clean, parse_time
+from tertulia.store.encoding import AUTHOR, clean, parse_time
 from tertulia.store.episodes import select_episodes
 from tertulia.store.fact_rows import facts_with_ids, find_subject
 from tertulia.store.forget.retraction import with_superseded
-from tertulia.store.identities import find_place
-from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages
+from tertulia.store.identities import find_place, select_places
+from tertulia.store.message_rows import MESSAGES
+from tertulia.store.rows import Rows
 from tertulia.store.threads import Repository, reading
 
 _RECENT = 1_000  # messages of a place, or of a person, among which people and places are looked for
@@ -44,8 +45,8 @@ _PLACES_OF = """SELECT t.body FROM places p JOIN titles t ON t.id = (SELECT max(
     )) ORDER BY p.id"""
 
 # The messages that facts were learned from, as far as they can be seen; how many runs were shown facts.
-_SOURCES = f"""SELECT {MESSAGE_COLUMNS}, f.fact_id FROM facts f JOIN fact_sources s ON s.fact = f.id
-    JOIN messages m ON m.place = s.place AND m.message_id = s.message_id
+_NUMBERED = Rows(NumberedMessage, "messages m", "number", message=MESSAGES)
+_SOURCES = """JOIN fact_sources s ON s.place = m.place AND s.message_id = m.message_id JOIN facts f ON f.id = s.fact
     WHERE f.fact_id IN (:facts) AND f.forgotten_at IS NULL AND m.deleted = 0 AND m.hidden = 0 ORDER BY s.id"""
 _SHOWN = """SELECT f.fact_id, count(DISTINCT r.run_id) FROM facts f JOIN recalled r ON r.fact = f.id
     WHERE f.fact_id IN (:facts) GROUP BY f.fact_id"""
@@ -67,8 +68,7 @@ class InspectedMemory(Repository):
             row = find_subject(database, person)
             wanted = [] if row is None else [row]
         elif place is not None:
-            there = database.all(_AUTHORS_THERE, place=find_place(database, place), most=_RECENT)
-            wanted = [author for (author,) in there]
+            wanted = database.column(_AUTHORS_THERE, place=find_place(database, place), most=_RECENT)
         named: dict[str, Any] = {} if wanted is None else {"authors": wanted}
         written = database.all(_WRITERS.format("" if wanted is None else _BY_AUTHORS), **named, most=most)
         about = dict[int, int](database.all(_FACTS_ABOUT))
@@ -79,8 +79,7 @@ class InspectedMemory(Repository):
 
     @reading
     def places_of(self, database: Database, person: Subject) -> Sequence[Place]:
-        rows = database.all(_PLACES_OF, author=find_subject(database, person), most=_RECENT)
-        return [PLACE.loads(body) for (body,) in rows]
+        return select_places(database, _PLACES_OF, author=find_subject(database, person), most=_RECENT)
 
     @reading
     def names(self, database: Database, author_ids: Sequence[str]) -> Mapping[tuple[str, str], str]:
@@ -94,10 +93,7 @@ class InspectedMemory(Repository):
     @reading
     def fact_uses(self, database: Database, fact_ids: Sequence[str]) -> Mapping[str, FactUse]:
         ids = [clean(one) for one in fact_ids]
-        rows = database.all(_SOURCES, facts=ids)
-        sources: dict[str, list[NumberedMessage]] = {}
-        for row, message in zip(rows, decode_messages(database, rows), strict=True):
-            sources.setdefault(row[-1], []).append(NumberedMessage(number=row[1], message=message))
+        sources = _NUMBERED.by(database, "f.fact_id", _SOURCES, facts=ids)
         shown = dict[str, int](database.all(_SHOWN, facts=ids))
         return {one: FactUse(sources=tuple(sources.get(one, ())), runs=shown.get(one, 0)) for one in ids}
 

@@ -34,12 +34,13 @@ from tertulia.store import decisions
 from tertulia.store.database import Database, Row
 from tertulia.store.encoding import PLACE, TURNS, Columns, clean, format_time, parse_time
 from tertulia.store.fact_rows import select_facts
-from tertulia.store.identities import IMPORTS, IdentityCache, conversation_start_column, find_place, read_counts
+from tertulia.store.identities import IMPORTS, conversation_start_column, find_place, read_counts
 from tertulia.store.inspected_lists import InspectedLists
 from tertulia.store.inspected_memory import InspectedMemory
-from tertulia.store.message_rows import MESSAGE_COLUMNS, current_reactions, decode_messages
-from tertulia.store.outbox import REPLY_COLUMNS, select_replies
-from tertulia.store.runs import select_runs, select_steps, select_tools
+from tertulia.store.message_rows import MESSAGES, current_reactions
+from tertulia.store.outbox import REPLIES
+from tertulia.store.rows import Rows
+from tertulia.store.runs import RUNS, select_steps, select_tools
 from tertulia.store.tasks import IS_FREE, select_tasks
 from tertulia.store.threads import reading
 from tertulia.tasks.task import Task
@@ -93,8 +94,8 @@ _FIGURES = """SELECT (SELECT count(DISTINCT message) FROM decisions WHERE reason
     (SELECT count(*) FROM tasks WHERE status = 'pending' AND free = 1),
     (SELECT at FROM place_events WHERE at IS NOT NULL ORDER BY id DESC LIMIT 1)"""
 
-# Messages; which of them follows.
-_MESSAGES = f"SELECT {MESSAGE_COLUMNS}, m.hidden, m.received_at FROM messages m WHERE "
+# Messages as they are shown.
+_LOGGED = Rows(LoggedMessage, "messages m", "number received_at", message=MESSAGES)
 
 # Prompts with their sizes: the last ones of runs, and those of some runs, the newest first; of the tries of a step the
 # last. Their layers, calls and tools.
@@ -145,7 +146,7 @@ _UPDATES_SINCE = """SELECT platform, count(*), sum(CASE WHEN is_read = 0 THEN 1 
     WHERE at >= :since GROUP BY platform"""
 
 # Replies of a place, but drafts, each with its row and the id of its message; which of them follows.
-_OF_PLACE = f"SELECT id, message_id, {REPLY_COLUMNS} FROM outbox WHERE place = :place AND kind <> 'draft' AND "
+_OF_PLACE = f"SELECT id, message_id, {REPLIES} FROM outbox WHERE place = :place AND kind <> 'draft' AND "
 _REPLIES = f"{_OF_PLACE} outgoing_id IN (:replies) ORDER BY id"
 # the newest, of which those that were sent are found by their messages
 _NEWEST_REPLIES = f"""SELECT * FROM ({_OF_PLACE} id IN (
@@ -175,7 +176,7 @@ class SqlInspection(InspectedMemory, InspectedLists):
         row = find_place(database, place) if place else None
         rows = database.all(_PLACES, any=int(place is None), place=row)
         waiting, doubtful, opened = (dict[int, Any](database.all(one)) for one in (_WAITING, _DOUBTFUL, _OPEN))
-        runs = select_runs(database, _FAILED, runs=[one[5] for one in rows if one[5]])
+        runs = RUNS.all(database, _FAILED, runs=[one[5] for one in rows if one[5]])
         failed = {run.place.key: run for run in runs}
         last = {
             one_row: replace(message, message=message.message)
@@ -204,7 +205,7 @@ class SqlInspection(InspectedMemory, InspectedLists):
         row = find_place(database, place)
         columns = f"events, messages, {conversation_start_column(place)}"
         event, count, beginning = read_counts(database, place, columns) or (0, 0, 0)
-        newest = database.one("SELECT coalesce(max(id), 0) FROM place_events")
+        newest = database.value("SELECT coalesce(max(id), 0) FROM place_events")
         values: dict[str, Any] = {"place": row, "most": most}
         if named.everything:
             numbers = {**values, "first": count - most}
@@ -221,14 +222,14 @@ class SqlInspection(InspectedMemory, InspectedLists):
         has_facts = named.everything or named.facts
         facts = select_facts(database, "f.place = :place", "f.id DESC LIMIT :most", **values) if has_facts else None
         return StoredConversation(
-            cursor=str(newest[0] if newest else 0),
+            cursor=str(newest),
             event=event,
             count=count,
             beginning=beginning,
             messages=tuple(replace(message, decisions=decided[one]) for one, message in found),
             turns={message_id: TURNS.loads(made) for message_id, made in turns},
             runs=tuple(runs),
-            replies=tuple(NumberedReply(order=order, item=REPLY_COLUMNS.decode(item)) for order, _, *item in replies),
+            replies=tuple(NumberedReply(order=order, item=REPLIES.decode(item)) for order, _, *item in replies),
             facts=None if facts is None else tuple(facts[::-1]),
         )
 
@@ -236,13 +237,12 @@ class SqlInspection(InspectedMemory, InspectedLists):
     def day(self, database: Database, day: date) -> DaySummary:
         since = day.isoformat()
         counts = dict[str, int](database.all(_RUNS_SINCE, since=since))
-        ((sent,),) = database.all(_SENT_SINCE, since=since)
         times = "SELECT seconds, began_at FROM runs WHERE status = 'done' ORDER BY id DESC LIMIT :most"
         return _STORED.decode(
             database.all(_COUNTS)[0],
             done=counts.get("done", 0),
             failed=counts.get("failed", 0),
-            sent=sent,
+            sent=database.value(_SENT_SINCE, since=since),
             seconds=tuple(seconds for seconds, began_at in database.all(times, most=_MEASURED) if began_at >= since),
             updates={
                 platform: UpdateCount(count=count, unread=unread, last_at=datetime.fromisoformat(at))
@@ -309,7 +309,7 @@ class SqlInspection(InspectedMemory, InspectedLists):
         decided = decisions.read(database, [one for one, _ in found])
         replies = "WHERE place = :place AND message_id IN (:ids) ORDER BY id DESC"
         names = [one.message.id for _, one in found]
-        sent = {one.message_id: one for one in select_replies(database, replies, place=row, ids=names)}
+        sent = {one.message_id: one for one in REPLIES.all(database, replies, place=row, ids=names)}
         return [
             replace(message, decisions=decided[one], delivery=sent.get(message.message.id)) for one, message in found
         ]
@@ -331,12 +331,11 @@ class SqlInspection(InspectedMemory, InspectedLists):
         conditions = ["r.id > 0", *(_OF_RUNS[name] for name, value in asked.items() if value is not None)]
         which = f"WHERE {' AND '.join(conditions)} ORDER BY r.id DESC LIMIT :most"
         values = {**asked, "place": row, "ids": ids or (), "most": most}
-        return _summaries(database, select_runs(database, which, **values))
+        return _summaries(database, RUNS.all(database, which, **values))
 
     @reading
     def days(self, database: Database, place: Place) -> Sequence[date]:
-        rows = database.all(_DAYS, place=find_place(database, place))
-        return [date.fromisoformat(day) for (day,) in rows]
+        return [date.fromisoformat(day) for day in database.column(_DAYS, place=find_place(database, place))]
 
     @reading
     def sent(
@@ -364,7 +363,7 @@ class SqlInspection(InspectedMemory, InspectedLists):
 
     @reading
     def replies(self, database: Database, runs: Sequence[str]) -> Sequence[OutboxItem]:
-        return select_replies(database, "WHERE run_id IN (:runs) ORDER BY id", runs=list(runs))
+        return REPLIES.all(database, "WHERE run_id IN (:runs) ORDER BY id", runs=list(runs))
 
     @reading
     def tasks(self, database: Database, runs: Sequence[str]) -> Sequence[Task]:
@@ -377,29 +376,21 @@ class SqlInspection(InspectedMemory, InspectedLists):
 
 def _messages(database: Database, where: str, **values: Any) -> list[tuple[int, LoggedMessage]]:
     """Return the messages of a condition, each with its row; hidden ones are placeholders."""
-    rows = database.all(f"{_MESSAGES}{where}", **values)
-    identities = IdentityCache()
-    messages = decode_messages(database, rows, identities)
-    reactions = current_reactions(database, [row[0] for row in rows], identities)
+    found = _LOGGED.beside(database, "m.id, m.hidden", f"WHERE {where}", **values)
+    reactions = current_reactions(database, [row for _, (row, hidden) in found if not hidden])
     return [
-        (
-            row[0],
-            LoggedMessage(
-                number=row[1],
-                message=placeholder_of(message) if row[-2] else message,
-                received_at=parse_time(row[-1]),
-                reactions=() if row[-2] else reactions[row[0]],
-            ),
-        )
-        for row, message in zip(rows, messages, strict=True)
+        (row, replace(one, message=placeholder_of(one.message)))
+        if hidden
+        else (row, replace(one, reactions=tuple(reactions.get(row, ()))))
+        for one, (row, hidden) in found
     ]
 
 
 def _progress(database: Database, which: str, **values: Any) -> list[RunProgress]:
     """Return how far runs of a place have come, the oldest first."""
     select = f"SELECT r.id FROM runs r WHERE r.place = :place {which} ORDER BY r.id DESC LIMIT :most"
-    orders = [order for (order,) in database.all(select, **values)][::-1]
-    runs = select_runs(database, "WHERE r.id IN (:orders) ORDER BY r.id", orders=orders)
+    orders = database.column(select, **values)[::-1]
+    runs = RUNS.all(database, "WHERE r.id IN (:orders) ORDER BY r.id", orders=orders)
     ids = [run.id for run in runs]
     steps, tools = select_steps(database, ids), select_tools(database, ids)
     return [

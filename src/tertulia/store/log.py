@@ -23,8 +23,8 @@ from tertulia.messages import Message, Place, PlaceKey, placeholder_of
 from tertulia.store import message_rows
 from tertulia.store.database import Database, Row
 from tertulia.store.encoding import MESSAGE, TURNS
-from tertulia.store.identities import IdentityCache, place_key, read_counts
-from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages
+from tertulia.store.identities import place_key, read_counts
+from tertulia.store.message_rows import MESSAGES
 from tertulia.store.threads import CheckedCalls, ConnectionThread
 from tertulia.turns import Turn
 
@@ -46,7 +46,7 @@ CHANGES = """SELECT e.id, e.number, e.position, e.before FROM message_changes e
         AND l.kind IN ('said', 'removed')
     ) ORDER BY e.change"""
 # messages of a place with their turns; a condition on their numbers follows
-_MESSAGES = f"""SELECT {MESSAGE_COLUMNS}, m.hidden, t.turns FROM messages m LEFT JOIN turns t ON t.message = m.id
+_MESSAGES = f"""SELECT m.number, m.hidden, t.turns, {MESSAGES} FROM messages m LEFT JOIN turns t ON t.message = m.id
     WHERE m.place = :place AND """
 _IN_RANGE = _MESSAGES + "m.number >= :start AND m.number < :stop ORDER BY m.number"
 _WITH_NUMBERS = _MESSAGES + "m.number IN (:numbers)"
@@ -141,11 +141,9 @@ class LogCache:
         self._size = size
         self._places = places
         self._messages = messages  # of each place
-        self.identities = IdentityCache()
 
     def clear(self) -> None:
         self.by_place.clear()
-        self.identities.clear()
 
     def cache_of(self, database: Database, place: Place) -> tuple[int, int, PlaceCache] | None:
         """Return the place's row, its number of messages, and its cache without messages that have changed since."""
@@ -257,7 +255,7 @@ class Snapshot(Log):
                 or MessageChange(number=number, position=position, before=MESSAGE.loads(before))
                 for change, number, position, before in rows
             }
-            shown = message_rows.read_reactions(self._database, row, since, self._cache.identities)
+            shown = message_rows.read_reactions(self._database, row, since)
             cached.changes = (*cached.edits.values(), *shown)
             cached.changes_since = since
             size = _FORMS * sum(sys.getsizeof(before) for *_, before in rows)
@@ -283,13 +281,15 @@ class Snapshot(Log):
 
     def _add(self, cached: PlaceCache, rows: Sequence[Row]) -> None:
         """Add rows of `_MESSAGES` to a cache, without those that it has."""
-        new = [row for row in rows if row[1] not in cached.entries]
-        for row, message in zip(new, decode_messages(self._database, new, self._cache.identities), strict=True):
-            *columns, hidden, turns = row
+        for number, hidden, turns, *columns in rows:
+            if number in cached.entries:
+                continue
+            message = MESSAGES.decode(columns)
             made = () if hidden or turns is None else TURNS.loads(turns)
-            texts = sum(sys.getsizeof(column) for column in columns if isinstance(column, str))
+            own = columns[: len(MESSAGES.names)]  # others share their place and author
+            texts = sum(sys.getsizeof(column) for column in own if isinstance(column, str))
             size = _MESSAGE_BYTES + _FORMS * (texts + sys.getsizeof(turns))
-            cached.put(row[1], LogEntry(placeholder_of(message) if hidden else message, made, size))
+            cached.put(number, LogEntry(placeholder_of(message) if hidden else message, made, size))
 
 
 def _run_sync(reading: Coroutine[Any, Any, T]) -> T:

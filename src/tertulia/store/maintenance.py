@@ -9,15 +9,13 @@ from typing import Any
 import msgspec
 
 from tertulia.errors import StoreBroken
-from tertulia.memory.values import check_fact
 from tertulia.run.chat_values import SERVICE
-from tertulia.store import decisions
+from tertulia.store import agents, decisions, fact_rows
 from tertulia.store.database import DECODE_ERRORS, Connection, Database, Row
 from tertulia.store.encoding import ANY, LAYER, TASK, clean
-from tertulia.store.fact_rows import FACT_COLUMNS, FACT_TABLES, decode_fact, read_sources
-from tertulia.store.identities import IMPORTS, IdentityCache
+from tertulia.store.identities import IMPORTS
 from tertulia.store.json_columns import JSON_COLUMNS
-from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_message
+from tertulia.store.message_rows import MESSAGES
 from tertulia.store.prompts import layer_contents, layer_digest
 from tertulia.store.search_index import find_inconsistent
 from tertulia.store.tasks import PLAN_PREFIX
@@ -45,10 +43,11 @@ def check(database: Connection, rules: PlanRules) -> list[str]:
     return database.faults() or [
         *_miscounted(database),
         *_unreadable_messages(database),
-        *_unreadable_facts(database),
+        *fact_rows.find_faults(database),
         *_unreadable_values(database),
         *_unreadable_layers(database),
         *decisions.find_faults(database),
+        *agents.find_faults(database),
         *_misplaced_tasks(database, rules),
         *_misindexed(database),
     ]
@@ -139,26 +138,11 @@ def _miscounted(database: Database) -> Iterator[str]:
 
 
 def _unreadable_messages(database: Database) -> Iterator[str]:
-    identities = IdentityCache()
-    for page in _pages(database.each(f"SELECT {MESSAGE_COLUMNS} FROM messages m ORDER BY m.id")):
-        with suppress(StoreBroken, *DECODE_ERRORS):  # reported with its message
-            identities.load(database, names=[row[2] for row in page], titles=[row[3] for row in page])
-        for row in page:
-            try:
-                decode_message(database, row, identities)
-            except (StoreBroken, *DECODE_ERRORS) as error:
-                yield f"message {row[0]}: {error}"
-
-
-def _unreadable_facts(database: Database) -> Iterator[str]:
-    identities = IdentityCache()
-    rows = database.all(f"SELECT {FACT_COLUMNS} {FACT_TABLES} ORDER BY f.id")
-    sources = read_sources(database, [row[0] for row in rows])
-    for row in rows:
+    for row, *columns in database.each(f"SELECT m.id, {MESSAGES} FROM messages m ORDER BY m.id"):
         try:
-            check_fact(decode_fact(database, row, sources[row[0]], identities))
+            MESSAGES.decode(columns)
         except (StoreBroken, *DECODE_ERRORS) as error:
-            yield f"fact {row[1]}: {error}"
+            yield f"message {row}: {error}"
 
 
 def _unreadable_values(database: Database) -> Iterator[str]:

@@ -21,6 +21,7 @@ from tertulia.store import file_garbage
 from tertulia.store.database import Database, insert_into, upsert_into, upsert_row
 from tertulia.store.encoding import Columns, clean
 from tertulia.store.file_garbage import GRACE, PAGE, time_text
+from tertulia.store.rows import Rows
 from tertulia.store.threads import Access, Repository, reading, writing
 from tertulia.timezones import utc
 
@@ -32,14 +33,13 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 _ATTEMPTS = 5  # to add a file that is removed meanwhile
 _REMOVED = 100  # files that are removed at once, while no row is written
 
-FILE = Columns(StoredFile, "sha256 size mime width height seconds pages frames has_metadata")
-_COLUMNS = FILE.of("f")
-_WORDS = Columns(FileForm, "text failure")
-_FAILURE = Columns(FetchFailure, "why=failure failures retry_at")
-_HANDLE = Columns(Handle, "sha256 account name uri mime expires_at")
+FILES = Rows(StoredFile, "files f", "sha256 size mime width height seconds pages frames has_metadata")
+_FORMS = Rows(FileForm, "file_forms o", "text failure", file=FILES)
+_FAILURE = Columns(FetchFailure, "why=failure failures retry_at", "w")
+_HANDLES = Rows(Handle, "handles", "sha256 account name mime expires_at", uri="coalesce(uri, '')")
 
 # Which files media are, or why they have none.
-_FIND = f"""SELECT w.unique_id, {_FAILURE.of("w")}, {_COLUMNS} FROM media_files w
+_FIND = f"""SELECT w.unique_id, {FILES}, {_FAILURE} FROM media_files w
     LEFT JOIN files f ON f.sha256 = w.sha256 WHERE w.unique_id IN (:asked)"""
 
 # Stores that media are a file, in place of an earlier file or failure.
@@ -53,19 +53,18 @@ _FAIL = (
 )
 
 # Stores a file; of one that is stored, that it is used.
-_ADD_FILE = f"""{insert_into("files", *FILE.names, "at", "used_at")} ON CONFLICT (sha256) DO UPDATE SET
+_ADD_FILE = f"""{insert_into("files", *FILES.names, "at", "used_at")} ON CONFLICT (sha256) DO UPDATE SET
     used_at = CASE WHEN excluded.used_at > files.used_at THEN excluded.used_at ELSE files.used_at END"""
 
 # The form of a file, with its own file if it has one.
-_FORM = f"""SELECT {_WORDS.of("o")}, {_COLUMNS} FROM file_forms o LEFT JOIN files f ON f.sha256 = o.sha256
-    WHERE o.source = :source AND o.form = :form"""
+_FORM = "LEFT JOIN files f ON f.sha256 = o.sha256 WHERE o.source = :source AND o.form = :form"
 
 # The newest handle of a file at an account that can be used.
-_FIND_HANDLE = f"""SELECT {_HANDLE} FROM handles WHERE sha256 = :sha256 AND account = :account AND unwanted = 0
+_FIND_HANDLE = """WHERE sha256 = :sha256 AND account = :account AND unwanted = 0
     AND uri IS NOT NULL ORDER BY at DESC LIMIT 1"""
 
 # The handles to be deleted at their service, but those whose upload may be under way.
-_UNWANTED_HANDLES = f"""SELECT {_HANDLE} FROM handles WHERE unwanted = 1
+_UNWANTED_HANDLES = """WHERE unwanted = 1
     AND (uri IS NOT NULL OR at NOT BETWEEN :before AND :now) ORDER BY at"""
 
 # The files, among some and those that they are forms of, of which it is not stored that they were used lately.
@@ -136,10 +135,7 @@ class SqlMedia(Repository):
 
     @reading
     def form(self, database: Database, source: str, form: str) -> FileForm | None:
-        row = database.one(_FORM, source=source, form=clean(form))
-        if row is None:
-            return None
-        return _WORDS.decode(row, file=FILE.decode(row[2:]) if row[2] else None)
+        return _FORMS.one(database, _FORM, source=source, form=clean(form))
 
     async def add_form(
         self, source: str, form: str, made: FileForm, *, data: bytes | None = None, at: datetime
@@ -150,7 +146,7 @@ class SqlMedia(Repository):
             if stored:
                 _insert_file(database, stored, at)
             row = {"source": source, "form": clean(form), "sha256": stored.sha256 if stored else None}
-            upsert_row(database, "file_forms", "source, form", at=time_text(at), **row, **_WORDS.encode(made))
+            upsert_row(database, "file_forms", "source, form", at=time_text(at), **row, **_FORMS.encode(made))
             return True
 
         if made.file and data is not None:
@@ -159,11 +155,12 @@ class SqlMedia(Repository):
             await self._writer.run(lambda database: insert(database, None))
 
     async def handle(self, sha256: str, account: str, *, at: datetime | None = None) -> Handle | None:
-        found = await self._reader.run(lambda database: database.one(_FIND_HANDLE, sha256=sha256, account=account))
-        if found is None:
-            return None
-        await self._use([sha256], at)
-        return _HANDLE.decode(found, uri="")
+        found = await self._reader.run(
+            lambda database: _HANDLES.one(database, _FIND_HANDLE, sha256=sha256, account=account)
+        )
+        if found is not None:
+            await self._use([sha256], at)
+        return found
 
     @writing
     def begin_handle(self, database: Database, handle: Handle, *, at: datetime) -> None:
@@ -188,7 +185,7 @@ class SqlMedia(Repository):
     @reading
     def unwanted_handles(self, database: Database, *, at: datetime | None = None) -> Sequence[Handle]:
         uploading = {"now": time_text(at), "before": time_text(at - _UPLOAD)} if at else {"now": "", "before": ""}
-        return [_HANDLE.decode(row, uri="") for row in database.all(_UNWANTED_HANDLES, **uploading)]
+        return _HANDLES.all(database, _UNWANTED_HANDLES, **uploading)
 
     @writing
     def remove_handle(self, database: Database, handle: Handle) -> None:
@@ -241,7 +238,7 @@ class SqlMedia(Repository):
     async def check(self) -> list[str]:
         """Return a line for each file that is missing or damaged; it is fetched again when it is needed."""
         select = "SELECT sha256 FROM files ORDER BY sha256"
-        rows = [sha256 for (sha256,) in await self._reader.run(lambda database: database.all(select))]
+        rows = await self._reader.run(lambda database: database.column(select))
         damaged = await asyncio.to_thread(lambda: [row for row in rows if not self._is_whole(row)])
         still = await self.get(damaged)  # a running bot may have removed it meanwhile
         return [f"the file {sha256} in {self.folder.path} is missing or damaged" for sha256 in still]
@@ -295,12 +292,11 @@ class SqlMedia(Repository):
         if not sha256s or at is None or self._beside:
             return
         before, now = time_text(at - _USE), time_text(at)
-        stale = await self._reader.run(lambda database: database.all(_STALE, files=[*sha256s], before=before))
+        stale = await self._reader.run(lambda database: database.column(_STALE, files=[*sha256s], before=before))
         if stale:
             update = "UPDATE files SET used_at = :now WHERE sha256 IN (:files) AND used_at < :now"
-            files = [sha256 for (sha256,) in stale]
             with _optional():
-                await self._writer.run(lambda database: database.run(update, now=now, files=files))
+                await self._writer.run(lambda database: database.run(update, now=now, files=stale))
 
     async def _find_garbage(self, before: datetime) -> set[str]:
         """Return the files that no message, quote or turn has, read page by page, so that others can read meanwhile."""
@@ -328,8 +324,7 @@ def _optional() -> Iterator[None]:
 
 
 def _without_row(database: Database, sha256s: Sequence[str]) -> list[str]:
-    rows = database.all("SELECT sha256 FROM files WHERE sha256 IN (:sha256s)", sha256s=sha256s)
-    known = {sha256 for (sha256,) in rows}
+    known = set(database.column("SELECT sha256 FROM files WHERE sha256 IN (:sha256s)", sha256s=sha256s))
     return [sha256 for sha256 in sha256s if sha256 not in known]
 
 
@@ -337,22 +332,21 @@ def _find(database: Database, unique_ids: Collection[str]) -> dict[str, StoredFi
     asked = {clean(unique_id): unique_id for unique_id in unique_ids}
     found: dict[str, StoredFile | FetchFailure] = {}
     for unique_id, *row in database.all(_FIND, asked=[*asked]):
-        found[asked[unique_id]] = FILE.decode(row[3:]) if row[3] else _FAILURE.decode(row)
+        found[asked[unique_id]] = FILES.decode(row) if row[0] else _FAILURE.decode(row[FILES.count :])
     return found
 
 
 def _get(database: Database, sha256s: Collection[str]) -> dict[str, StoredFile]:
-    rows = database.all(f"SELECT {_COLUMNS} FROM files f WHERE f.sha256 IN (:sha256s)", sha256s=[*sha256s])
-    return {row[0]: FILE.decode(row) for row in rows}
+    return {file.sha256: file for file in FILES.all(database, "WHERE f.sha256 IN (:sha256s)", sha256s=[*sha256s])}
 
 
 def _insert_file(database: Database, file: StoredFile, at: datetime) -> None:
-    database.run(_ADD_FILE, at=time_text(at), used_at=time_text(at), **FILE.encode(file))
+    database.run(_ADD_FILE, at=time_text(at), used_at=time_text(at), **FILES.encode(file))
 
 
 def _write_handle(database: Database, handle: Handle, at: datetime) -> None:
     """Write the row of a handle; it is unwanted if its file is gone."""
-    row = _HANDLE.encode(replace(handle, expires_at=handle.expires_at and utc(handle.expires_at)))
+    row = _HANDLES.encode(replace(handle, expires_at=handle.expires_at and utc(handle.expires_at)))
     unwanted = database.one("SELECT 1 FROM files WHERE sha256 = :sha256", sha256=handle.sha256) is None
     more = {"uri": handle.uri or None, "at": time_text(at), "unwanted": int(unwanted)}
     upsert_row(database, "handles", "account, name", **row | more)

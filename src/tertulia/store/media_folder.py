@@ -179,4 +179,4 @@ def _real(path: str | os.PathLike[str]) -> Path:
 
 
 def _rows(database: Connection) -> set[str]:
-    return {sha256 for (sha256,) in database.all("SELECT sha256 FROM files")}
+    return set(database.column("SELECT sha256 FROM files"))

@@ -13,7 +13,6 @@ prompt may have shown is not altered: a later change of a person's reactions is 
 the place has reached by then.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
@@ -30,26 +29,23 @@ from tertulia.messages import Message, Place
 from tertulia.parts import Media, Part, Text, joined_text
 from tertulia.platform import Reacted
 from tertulia.store import events
-from tertulia.store.database import Database, Row, insert_into
-from tertulia.store.encoding import (
-    ANY,
-    PARTS,
-    PLACE,
-    STRINGS,
-    Columns,
-    clean,
-    dumps,
-    format_time,
-)
-from tertulia.store.identities import IdentityCache, upsert_name, upsert_place
+from tertulia.store.database import Database, insert_into
+from tertulia.store.encoding import ANY, PARTS, PLACE, STRINGS, clean, dumps, format_time
+from tertulia.store.identities import upsert_name, upsert_place
+from tertulia.store.rows import Rows
 
 ChangeKind = Literal["edited", "deleted", "said", "removed"]
 
-_MESSAGE = Columns(
-    Message, "id=message_id sent_at edited_at deleted reply_to=reply parts album forwarded_from doubtful agent"
+_AUTHOR = "(SELECT body FROM names WHERE id = {}.name)"
+MESSAGES = Rows(
+    Message,
+    "messages m",
+    "id=message_id sent_at edited_at deleted reply_to=reply parts album forwarded_from doubtful agent",
+    place="(SELECT body FROM titles WHERE id = m.title)",
+    author=_AUTHOR.format("m"),
 )
-_REACTION = Columns(Reaction, "number position emojis at")
-MESSAGE_COLUMNS = f"m.id, m.number, m.name, m.title, {_MESSAGE.of('m')}"
+_REACTIONS = Rows(Reaction, "reactions r", "position emojis at", number="m.number", author=_AUTHOR.format("r"))
+_SHOWN = Rows(ShownReactions, "reactions r", "emojis", author=_AUTHOR.format("r"))
 # the row of a message, by the id of it or of one of its parts; an expression with :place and :message_id
 FIND_MESSAGE = """coalesce((SELECT message FROM message_parts WHERE place = :place AND message_id = :message_id),
     (SELECT id FROM messages WHERE place = :place AND message_id = :message_id))"""
@@ -71,23 +67,10 @@ INSERT_REACTION = insert_into("reactions", "place", "message_id", "name", "emoji
 MAX_REACTIONS_SHOWN = 5  # changes of reactions to one message that prompts show
 
 
-def decode_messages(database: Database, rows: Sequence[Row], known: IdentityCache | None = None) -> list[Message]:
-    """Decode rows that begin with `MESSAGE_COLUMNS`; authors and places not *known* are read in two statements."""
-    identities = known or IdentityCache()
-    identities.load(database, names=[row[2] for row in rows], titles=[row[3] for row in rows])
-    return [decode_message(database, row, identities) for row in rows]
-
-
-def decode_message(database: Database, row: Row, identities: IdentityCache) -> Message:
-    """Decode a row that begins with `MESSAGE_COLUMNS`."""
-    _, _, name, title, *columns = row
-    return _MESSAGE.decode(columns, place=identities.place(database, title), author=identities.author(database, name))
-
-
 def find_message(database: Database, place: int | None, message_id: str) -> int | None:
     """Return the row of the message with this id, or with a part of this id."""
-    found = database.one(f"SELECT {FIND_MESSAGE}", place=place, message_id=message_id)
-    return found[0] if found else None
+    row: int | None = database.value(f"SELECT {FIND_MESSAGE}", place=place, message_id=message_id)
+    return row
 
 
 def insert_changes(
@@ -140,16 +123,14 @@ def has_changed(database: Database, place: int, since: int, between: tuple[int, 
 
 def known_messages(database: Database, place: int) -> int:
     """Return the number of messages that the newest run with a prompt knew of a place."""
-    ((known,),) = database.all(f"SELECT {_KNOWN_MESSAGES.format(':place')}", place=place)
-    return int(known)
+    return int(database.value(f"SELECT {_KNOWN_MESSAGES.format(':place')}", place=place))
 
 
 def whole_id(database: Database, place: int | None, message_id: str) -> str:
     """Return the id of the message that has a part of this id; the id itself where there is none."""
     select = """SELECT m.message_id FROM message_parts p JOIN messages m ON m.id = p.message
         WHERE p.place = :place AND p.message_id = :message_id"""
-    found = database.one(select, place=place, message_id=message_id)
-    return found[0] if found else message_id
+    return database.value(select, place=place, message_id=message_id) or message_id
 
 
 def add_part(
@@ -189,8 +170,7 @@ def _place_of_message(database: Database, place: Place, message_id: str) -> int:
         return row
     select = f"""SELECT p.id FROM places p WHERE p.platform = :platform AND p.place_id = :place_id
         AND p.thread IS NOT NULL AND {_HAS_MESSAGE} ORDER BY p.id LIMIT 1"""
-    found = database.one(select, platform=clean(place.platform), place_id=place.id, message_id=message_id)
-    return found[0] if found else row
+    return database.value(select, platform=clean(place.platform), place_id=place.id, message_id=message_id) or row
 
 
 def add_reaction(database: Database, change: Reacted, at: datetime) -> None:
@@ -198,18 +178,18 @@ def add_reaction(database: Database, change: Reacted, at: datetime) -> None:
     name = upsert_name(database, change.place.author_namespace, change.author, at)
     place = _place_of_message(database, change.place, change.message_id)
     key = {"place": place, "message_id": change.message_id, "name": name}
-    found = database.one(f"SELECT emojis FROM reactions WHERE {_THEIRS} AND current = 1", **key)
-    if (STRINGS.loads(found[0]) if found else ()) == change.emojis:
+    before = database.value(f"SELECT emojis FROM reactions WHERE {_THEIRS} AND current = 1", **key)
+    if STRINGS.loads(before or "[]") == change.emojis:
         return
-    ((count,),) = database.all("SELECT messages FROM places WHERE id = :place", place=place)
+    count = database.value("SELECT messages FROM places WHERE id = :place", place=place)
     replaced = f"""DELETE FROM reactions WHERE {_THEIRS} AND (position IS NULL OR position = :count)
         RETURNING position"""
-    positions = [row[0] for row in database.all(replaced, **key, count=count)]
-    before = database.run(f"UPDATE reactions SET current = 0 WHERE {_THEIRS}", **key)
-    if change.emojis or before:
+    positions = database.column(replaced, **key, count=count)
+    other = database.run(f"UPDATE reactions SET current = 0 WHERE {_THEIRS}", **key)
+    if change.emojis or other:
         message = find_message(database, place, change.message_id)
         select = "SELECT count(*) FROM reactions WHERE message = :message AND position IS NOT NULL"
-        ((shown,),) = database.all(select, message=message)
+        shown = database.value(select, message=message)
         position = count if message is not None and shown < MAX_REACTIONS_SHOWN else None
         positions.append(position)
         shown_now = {"emojis": dumps(change.emojis), "at": format_time(change.at or at)}
@@ -220,28 +200,17 @@ def add_reaction(database: Database, change: Reacted, at: datetime) -> None:
         _publish(database, [message], at)
 
 
-def current_reactions(
-    database: Database, messages: Collection[int], identities: IdentityCache
-) -> Mapping[int, tuple[ShownReactions, ...]]:
+def current_reactions(database: Database, messages: Collection[int]) -> Mapping[int, Sequence[ShownReactions]]:
     """Return what people show at messages now, by the rows of these."""
-    select = """SELECT message, name, emojis FROM reactions
-        WHERE message IN (:messages) AND current = 1 AND emojis <> '[]' ORDER BY id"""
-    rows = database.all(select, messages=list(messages))
-    identities.load(database, names=[row[1] for row in rows])
-    found: dict[int, tuple[ShownReactions, ...]] = defaultdict(tuple)
-    for message, name, emojis in rows:
-        author = identities.author(database, name)
-        found[message] += (ShownReactions(author=author, emojis=STRINGS.loads(emojis)),)
-    return found
+    which = "WHERE r.message IN (:messages) AND r.current = 1 AND r.emojis <> '[]' ORDER BY r.id"
+    return _SHOWN.by(database, "r.message", which, messages=list(messages))
 
 
-def read_reactions(database: Database, place: int, since: int, identities: IdentityCache) -> list[Reaction]:
+def read_reactions(database: Database, place: int, since: int) -> list[Reaction]:
     """Return the changes of reactions that prompts show, to messages from number *since* on, in order."""
-    select = """SELECT r.name, m.number, r.position, r.emojis, r.at FROM reactions r JOIN messages m ON m.id = r.message
+    which = """JOIN messages m ON m.id = r.message
         WHERE r.place = :place AND r.position > :since AND m.number >= :since ORDER BY r.position, r.id"""
-    rows = database.all(select, place=place, since=since)
-    identities.load(database, names=[row[0] for row in rows])
-    return [_REACTION.decode(row, author=identities.author(database, name)) for name, *row in rows]
+    return _REACTIONS.all(database, which, place=place, since=since)
 
 
 def descriptions_of(database: Database, unique_ids: Collection[str]) -> dict[str, str]:

@@ -18,13 +18,13 @@ from tertulia.messages import Message, Place, Quote, placeholder_of
 from tertulia.parts import Media
 from tertulia.store import decisions, events, message_rows, places, search_index
 from tertulia.store.database import Database, insert_into, upsert_row
-from tertulia.store.encoding import PLACE, clean, dumps, format_time, parse_time, validate_id
+from tertulia.store.encoding import clean, dumps, format_time, parse_time, validate_id
 from tertulia.store.forget import retraction
 from tertulia.store.identities import (
-    IdentityCache,
     conversation_start_column,
     find_place,
     read_counts,
+    select_places,
     upsert_author,
     upsert_name,
     upsert_place,
@@ -32,19 +32,21 @@ from tertulia.store.identities import (
 )
 from tertulia.store.message_rows import (
     FIND_MESSAGE,
-    MESSAGE_COLUMNS,
+    MESSAGES,
     ChangeKind,
-    decode_message,
-    decode_messages,
     insert_changes,
 )
-from tertulia.store.threads import Access, Repository, reading, writing
+from tertulia.store.rows import Rows
+from tertulia.store.threads import Repository, reading, writing
 
 CONTENT = (  # what an edit replaces
     "text media name title sent_at edited_at deleted reply_to reply_author reply parts album "
     "forwarded_from forward_author"
 ).split()
 _ALL = 2**63 - 1  # rows: no limit
+_WAITING = Rows(
+    WaitingMessage, "messages m", "number", agent="d.agent", address="d.address", since="d.at", message=MESSAGES
+)
 _FIXED = "place number message_id role own agent received_at".split()
 INSERT_MESSAGE = insert_into("messages", *_FIXED, *CONTENT)
 # replaces the content of a message
@@ -57,10 +59,6 @@ _COUNT_DIRECT, _COUNT_OPEN = _COUNT.format("direct_until"), _COUNT.format("open_
 
 class SqlInbox(Repository):
     """Implements `engine.store_protocols.InboxStore`."""
-
-    def __init__(self, access: Access, identities: IdentityCache) -> None:
-        super().__init__(access)
-        self._identities = identities  # used in the reader thread
 
     @writing
     def receive(self, database: Database, message: Message, *, at: datetime) -> bool:
@@ -87,19 +85,18 @@ class SqlInbox(Repository):
 
     @reading
     def snapshot(self, database: Database, place: Place, *, most: int | None = None) -> PlaceSnapshot:
-        return snapshot(database, place, most, self._identities)
+        return snapshot(database, place, most)
 
     @reading
     def album(self, database: Database, place: Place, author_id: str, album: str) -> Sequence[tuple[Message, Decision]]:
         """Return the messages of one album, each with each of its decisions."""
-        select = f"""SELECT {MESSAGE_COLUMNS} FROM messages m JOIN names n ON n.id = m.name
-            JOIN authors a ON a.id = n.author
+        which = """JOIN names n ON n.id = m.name JOIN authors a ON a.id = n.author
             WHERE m.place = :place AND m.album = :album AND a.author_id = :author_id AND m.deleted = 0 AND m.hidden = 0
             ORDER BY m.number"""
-        rows = database.all(select, place=find_place(database, place), album=album, author_id=author_id)
-        decided = decisions.read(database, [row[0] for row in rows])
-        found = zip(rows, decode_messages(database, rows, self._identities), strict=True)
-        return [(message, decision) for row, message in found for decision in decided[row[0]]]
+        named = {"album": album, "author_id": author_id}
+        found = MESSAGES.beside(database, "m.id", which, place=find_place(database, place), **named)
+        decided = decisions.read(database, [row for _, (row,) in found])
+        return [(message, decision) for message, (row,) in found for decision in decided[row]]
 
     @writing
     def skip(
@@ -119,14 +116,13 @@ class SqlInbox(Repository):
         self, database: Database, place: Place, message_id: str | None = None, *, most: int
     ) -> Sequence[tuple[Message, tuple[Decision, ...]]]:
         """Return the newest messages that are decided about, or one; hidden ones without their content."""
-        which = "m.id = " + FIND_MESSAGE if message_id is not None else "m.place = :place"
-        select = f"""SELECT {MESSAGE_COLUMNS}, m.hidden FROM messages m WHERE {which}
-            AND (m.own = 0 OR EXISTS (SELECT 1 FROM decisions d WHERE d.message = m.id))
+        condition = "m.id = " + FIND_MESSAGE if message_id is not None else "m.place = :place"
+        which = f"""WHERE {condition} AND (m.own = 0 OR EXISTS (SELECT 1 FROM decisions d WHERE d.message = m.id))
             ORDER BY m.number DESC LIMIT :most"""
-        rows = database.all(select, place=find_place(database, place), message_id=message_id, most=most)[::-1]
-        decided = decisions.read(database, [row[0] for row in rows])
-        found = zip(rows, decode_messages(database, rows, self._identities), strict=True)
-        return [(placeholder_of(message) if row[-1] else message, decided[row[0]]) for row, message in found]
+        values = {"place": find_place(database, place), "message_id": message_id, "most": most}
+        found = MESSAGES.beside(database, "m.id, m.hidden", which, **values)[::-1]
+        decided = decisions.read(database, [row for _, (row, _) in found])
+        return [(placeholder_of(message) if hidden else message, decided[row]) for message, (row, hidden) in found]
 
 
 def require_ids(message: Message) -> None:
@@ -284,8 +280,7 @@ def edit(database: Database, message: Message, at: datetime, rules: FactRules) -
 def decide_again(database: Database, row_id: int, edited: Message, at: datetime) -> None:
     """Let an edited message wait, if it was not addressed to us and its edit may have changed that."""
     select = "SELECT coalesce(sent_at, received_at) FROM messages WHERE id = :message"
-    ((sent_at,),) = database.all(select, message=row_id)
-    when = parse_time(sent_at), edited.edited_at or at
+    when = parse_time(database.value(select, message=row_id)), edited.edited_at or at
     is_open = waits_after_edit(decisions.read(database, [row_id])[row_id], *when)
     if is_open and not edited.deleted and not _is_invisible(database, edited.place, edited.id):
         decisions.wait_again(database, row_id, upsert_place(database, edited.place), at)
@@ -358,29 +353,24 @@ def waiting_places(database: Database) -> list[Place]:
     select = """SELECT t.body FROM (
             SELECT max(message) AS newest, min(message) AS first FROM decisions WHERE reason = 'waiting' GROUP BY place
         ) w JOIN messages m ON m.id = w.newest JOIN titles t ON t.id = m.title ORDER BY w.first"""
-    return [PLACE.loads(body) for (body,) in database.all(select)]
+    return select_places(database, select)
 
 
-def snapshot(database: Database, place: Place, most: int | None, identities: IdentityCache) -> PlaceSnapshot:
+def snapshot(database: Database, place: Place, most: int | None) -> PlaceSnapshot:
     """Return the messages that wait in a place, the oldest ones if there are more than *most*."""
     known = read_counts(database, place, f"id, messages, changes, {conversation_start_column(place)}")
     row, count, changes, first = known or (None, 0, 0, 0)
-    select = f"""SELECT {MESSAGE_COLUMNS}, d.edited, d.position, d.agent, d.address, d.at
-        FROM decisions d JOIN messages m ON m.id = d.message
+    which = """JOIN decisions d ON d.message = m.id
         WHERE d.place = :place AND d.reason = 'waiting' ORDER BY d.message LIMIT :most"""
-    rows = database.all(select, place=row, most=_ALL if most is None else most)
-    rows.sort(key=lambda one: (one[1], one[-4]))  # by number: differs where a place was joined to another
-    acted = decisions.read(database, edited) if (edited := [one[0] for one in rows if one[-5]]) else {}
+    most = _ALL if most is None else most
+    found = _WAITING.beside(database, "m.id, d.edited, d.position", which, place=row, most=most)
+    found.sort(key=lambda one: (one[0].number, one[1][2]))  # differs where a place was joined to another
+    acted = decisions.read(database, edited) if (edited := [row for _, (row, again, _) in found if again]) else {}
     waiting = [
-        WaitingMessage(
-            message=message,
-            since=datetime.fromisoformat(found[-1]),
-            number=found[1],
-            agent=found[-3],
-            address=found[-2],
-            acted=tuple(one.agent for one in acted.get(found[0], ()) if one.reason != "waiting"),
-        )
-        for found, message in zip(rows, decode_messages(database, rows, identities), strict=True)
+        replace(one, acted=tuple(other.agent for other in acted.get(row, ()) if other.reason != "waiting"))
+        if again
+        else one
+        for one, (row, again, _) in found
     ]
     return PlaceSnapshot(waiting=tuple(waiting), count=count, changes=changes, beginning=first)
 
@@ -418,9 +408,9 @@ def _is_invisible(database: Database, place: Place, message_id: str) -> bool:
 
 
 def _find(database: Database, place: Place, message_id: str) -> tuple[int, Message] | None:
-    select = f"SELECT {MESSAGE_COLUMNS} FROM messages m WHERE m.id = {FIND_MESSAGE}"
-    row = database.one(select, place=find_place(database, place), message_id=message_id)
-    return None if row is None else (row[0], decode_message(database, row, IdentityCache()))
+    which = f"WHERE m.id = {FIND_MESSAGE}"
+    found = MESSAGES.beside(database, "m.id", which, place=find_place(database, place), message_id=message_id)
+    return (found[0][1][0], found[0][0]) if found else None
 
 
 def insert_media(database: Database, row_id: int, medias: Iterable[Media]) -> None:

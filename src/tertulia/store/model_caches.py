@@ -5,10 +5,11 @@ from secrets import token_hex
 
 from tertulia.models.gemini.cache_values import StoredCache
 from tertulia.store.database import Database, insert_row
-from tertulia.store.encoding import Columns, clean
+from tertulia.store.encoding import clean
+from tertulia.store.rows import Rows
 from tertulia.store.threads import Access, Repository, reading, writing
 
-_CACHE = Columns(StoredCache, "label account model fingerprint expires_at name replaces unwanted")
+_CACHES = Rows(StoredCache, "model_caches", "label account model fingerprint expires_at name replaces unwanted")
 
 
 class SqlModelCaches(Repository):
@@ -25,12 +26,12 @@ class SqlModelCaches(Repository):
 
     @reading
     def find(self, database: Database, account: str) -> Sequence[StoredCache]:
-        select = f"SELECT {_CACHE} FROM model_caches WHERE account = :account AND owner = :owner ORDER BY id"
-        return [_CACHE.decode(row) for row in database.all(select, account=account, owner=self._read_owner(database))]
+        which = "WHERE account = :account AND owner = :owner ORDER BY id"
+        return _CACHES.all(database, which, account=account, owner=self._read_owner(database))
 
     @writing
     def add(self, database: Database, cache: StoredCache) -> None:
-        row = _CACHE.encode(cache) | {"name": cache.name or None, "owner": self._read_owner(database)}
+        row = _CACHES.encode(cache) | {"name": cache.name or None, "owner": self._read_owner(database)}
         insert_row(database, "model_caches", **row)
 
     @writing
@@ -46,8 +47,7 @@ class SqlModelCaches(Repository):
         database.run("DELETE FROM model_caches WHERE label IN (:labels)", labels=labels)
 
     def _read_owner(self, database: Database) -> str:
-        row = database.one("SELECT owner FROM media_folder")
-        return str(row[0]) if row else self._own
+        return str(database.value("SELECT owner FROM media_folder") or self._own)
 
 
 def drop_caches(database: Database) -> None:

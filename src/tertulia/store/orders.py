@@ -7,17 +7,22 @@ from tertulia.engine.orders import Order, ended
 from tertulia.errors import InvalidValue
 from tertulia.memory.values import FactRules
 from tertulia.store import decisions, episodes, facts, outbox, tasks
-from tertulia.store.database import Database, Row, insert_row
-from tertulia.store.encoding import PLACE, STRINGS, Columns, clean, format_time
+from tertulia.store.database import Database
+from tertulia.store.encoding import STRINGS, clean, format_time
 from tertulia.store.facts import SqlFacts
 from tertulia.store.forget.retraction import hide_stating, remove_sources
 from tertulia.store.identities import find_place, upsert_place, upsert_title
 from tertulia.store.message_rows import FIND_MESSAGE
+from tertulia.store.rows import Rows
 from tertulia.store.threads import Access, Repository, reading, writing
 
 WHY = "decided by {who}"  # of a reply or a task
-_ORDER = Columns(Order, "id=order_id kind subject service who at status why ended_at")
-_SELECT = f"""SELECT (SELECT t.body FROM titles t WHERE t.id = o.title), {_ORDER} FROM orders o"""
+_ORDERS = Rows(
+    Order,
+    "orders o",
+    "id=order_id kind subject service who at status why ended_at",
+    place="(SELECT t.body FROM titles t WHERE t.id = o.title)",
+)
 
 
 class SqlOrders(Repository):
@@ -29,24 +34,21 @@ class SqlOrders(Repository):
 
     @writing
     def add(self, database: Database, order: Order) -> None:
-        values = {**_ORDER.encode(order), "subject": clean(order.subject)}
-        if order.place is not None:
-            values["place"] = place = upsert_place(database, order.place)
-            values["title"] = upsert_title(database, order.place, place)
-        insert_row(database, "orders", **values)
+        place = order.place and upsert_place(database, order.place)
+        title = order.place and place and upsert_title(database, order.place, place)
+        _ORDERS.insert(database, order, place=place, title=title)
 
     @reading
     def find(self, database: Database, order_id: str) -> Order | None:
-        row = database.one(f"{_SELECT} WHERE order_id = :order_id", order_id=order_id)
-        return _decode(row) if row else None
+        return _ORDERS.one(database, "WHERE order_id = :order_id", order_id=order_id)
 
     @reading
     def waiting(self, database: Database) -> Sequence[Order]:
-        return [_decode(row) for row in database.all(f"{_SELECT} WHERE status = 'waiting' ORDER BY o.id")]
+        return _ORDERS.all(database, "WHERE status = 'waiting' ORDER BY o.id")
 
     @reading
     def listed(self, database: Database, *, most: int) -> Sequence[Order]:
-        return [_decode(row) for row in database.all(f"{_SELECT} ORDER BY o.id DESC LIMIT :most", most=most)]
+        return _ORDERS.all(database, "ORDER BY o.id DESC LIMIT :most", most=most)
 
     async def carry_out(self, order: Order, *, at: datetime) -> Order:
         try:
@@ -61,10 +63,9 @@ class SqlOrders(Repository):
     @writing
     def _carry_out(self, database: Database, order: Order, at: datetime) -> Order:
         """Do what a waiting order asks and end it."""
-        row = database.one(f"{_SELECT} WHERE order_id = :order_id", order_id=order.id)
-        if row is None:
+        stored = _ORDERS.one(database, "WHERE order_id = :order_id", order_id=order.id)
+        if stored is None:
             raise InvalidValue(f"there is no order {order.id!r}")
-        stored = _decode(row)
         if stored.status != "waiting":
             return stored
         self._do(database, stored, at)
@@ -106,11 +107,6 @@ def _end(database: Database, order: Order) -> None:
         why=clean(order.why),
         subject=clean(order.subject),
     )
-
-
-def _decode(row: Row) -> Order:
-    place, *columns = row
-    return _ORDER.decode(columns, **({"place": PLACE.loads(place)} if place else {}))
 
 
 def _require(found: object, what: str, order: Order) -> None:

@@ -12,21 +12,20 @@ from tertulia.store import events, own_messages
 from tertulia.store.database import Database, insert_into
 from tertulia.store.encoding import Columns, clean, dumps, validate_id
 from tertulia.store.identities import upsert_place
+from tertulia.store.rows import Rows
 from tertulia.store.threads import Repository, reading, writing
 
 _STATE = "status attempts unknown_attempts sent_at why author edits plain waits"
 _CHANGED = Columns(OutboxItem, f"{_STATE} id=outgoing_id message_id")
 _NEW = "run=run_id task=task_id agent kind made_at turns reply reply_id part separator purpose"
-REPLY_COLUMNS = Columns(OutboxItem, f"{_STATE} id=outgoing_id message_id {_NEW}")
-_ATTEMPT = Columns(DeliveryAttempt, "number begun_at ended_at outcome why")
-# replies; a condition follows
-_SELECT = f"SELECT {REPLY_COLUMNS} FROM outbox"
-_BY_ID = f"{_SELECT} WHERE outgoing_id = :outgoing_id"
+REPLIES = Rows(OutboxItem, "outbox", f"{_STATE} id=outgoing_id message_id {_NEW}")
+_ATTEMPTS = Rows(DeliveryAttempt, "delivery_attempts", "number begun_at ended_at outcome why")
+_BY_ID = "WHERE outgoing_id = :outgoing_id"
 # whether a reply is an answer that waits; a condition
 WAITING_ANSWER = "status = 'waiting' AND kind = 'answer' AND run_id IS NOT NULL"
 
 # stores a reply, unless it is there
-_INSERT = f"{insert_into('outbox', 'place', 'text', *REPLY_COLUMNS.names)} ON CONFLICT (outgoing_id) DO NOTHING"
+_INSERT = f"{insert_into('outbox', 'place', 'text', *REPLIES.names)} ON CONFLICT (outgoing_id) DO NOTHING"
 _SET = f"UPDATE outbox SET {', '.join(f'{column} = :{column}' for column in _STATE.split())}"
 # changes the status of a reply that is about to be sent: what is indexed of its message stays
 _ATTEMPTED = f"{_SET} WHERE outgoing_id = :outgoing_id AND status NOT IN ('sent', 'dropped')"
@@ -37,8 +36,8 @@ _UPDATE = f"""{_SET},
     WHERE outgoing_id = :outgoing_id AND status != 'sent'
     AND (status != 'dropped' OR :status NOT IN ('waiting', 'sending'))"""
 # an attempt of a stored reply when it begins, and again when it ends
-_UPSERT_ATTEMPT = f"""INSERT INTO delivery_attempts (outgoing_id, {_ATTEMPT})
-    SELECT outgoing_id, {", ".join(f":{column}" for column in _ATTEMPT.names)} FROM outbox
+_UPSERT_ATTEMPT = f"""INSERT INTO delivery_attempts (outgoing_id, {_ATTEMPTS})
+    SELECT outgoing_id, {", ".join(f":{column}" for column in _ATTEMPTS.names)} FROM outbox
     WHERE outgoing_id = :outgoing_id
     ON CONFLICT (outgoing_id, number) DO UPDATE SET
     ended_at = excluded.ended_at, outcome = excluded.outcome, why = excluded.why"""
@@ -64,17 +63,17 @@ class SqlOutbox(Repository):
 
     @reading
     def draft(self, database: Database, run_id: str) -> OutboxItem | None:
-        row = database.one(f"{_SELECT} WHERE run_id = :run_id AND kind = 'draft'", run_id=run_id)
-        return None if row is None else REPLY_COLUMNS.decode(row)
+        return REPLIES.one(database, "WHERE run_id = :run_id AND kind = 'draft'", run_id=run_id)
 
     @reading
     def abandoned_drafts(self, database: Database) -> Sequence[OutboxItem]:
         """Return the drafts that are still shown though their run has ended without another form of them."""
-        select = f"""{_SELECT} d WHERE kind = 'draft' AND status = 'sent'
-            AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.run_id = d.run_id AND r.status = 'open')
-            AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.place = d.place AND o.edits = d.message_id)
-            AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.run_id = d.run_id AND o.purpose = 'draft end') ORDER BY id"""
-        return [REPLY_COLUMNS.decode(row) for row in database.all(select)]
+        which = """WHERE kind = 'draft' AND status = 'sent'
+            AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.run_id = outbox.run_id AND r.status = 'open')
+            AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.place = outbox.place AND o.edits = outbox.message_id)
+            AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.run_id = outbox.run_id AND o.purpose = 'draft end')
+            ORDER BY id"""
+        return REPLIES.all(database, which)
 
     async def change(self, outgoing: OutboxItem) -> None:
         _require_ids(outgoing)
@@ -93,31 +92,25 @@ class SqlOutbox(Repository):
     def listed(self, database: Database, *statuses: SendStatus) -> Sequence[OutboxItem]:
         """Return the replies with these statuses, or all; oldest first."""
         chosen = statuses or get_args(SendStatus)
-        rows = database.all(f"{_SELECT} WHERE status IN (:statuses) ORDER BY id", statuses=list(chosen))
-        return [REPLY_COLUMNS.decode(row) for row in rows]
+        return REPLIES.all(database, "WHERE status IN (:statuses) ORDER BY id", statuses=list(chosen))
 
     @reading
     def attempts(self, database: Database, *outgoing_ids: str) -> Mapping[str, Sequence[DeliveryAttempt]]:
-        select = f"""SELECT outgoing_id, {_ATTEMPT} FROM delivery_attempts
-            WHERE outgoing_id IN (:names) ORDER BY outgoing_id, number"""
-        found: dict[str, list[DeliveryAttempt]] = {}
-        for name, *columns in database.all(select, names=list(outgoing_ids)):
-            found.setdefault(name, []).append(_ATTEMPT.decode(columns))
-        return found
+        which = "WHERE outgoing_id IN (:names) ORDER BY outgoing_id, number"
+        return _ATTEMPTS.by(database, "outgoing_id", which, names=list(outgoing_ids))
 
     @reading
     def to_retry(self, database: Database) -> Sequence[OutboxItem]:
         """Return the waiting replies with at least one attempt; oldest first."""
-        select = f"{_SELECT} WHERE status = 'waiting' AND attempts > 0 ORDER BY id"
-        return [REPLY_COLUMNS.decode(row) for row in database.all(select)]
+        return REPLIES.all(database, "WHERE status = 'waiting' AND attempts > 0 ORDER BY id")
 
 
 def decide(database: Database, outgoing_id: str, status: NewStatus, why: str) -> OutboxItem | None:
     """Queue a doubtful or dropped reply again, or drop a doubtful or waiting one."""
-    row = database.one(_BY_ID, outgoing_id=outgoing_id) if clean(outgoing_id) == outgoing_id else None
-    if row is None:
+    is_id = clean(outgoing_id) == outgoing_id
+    stored = REPLIES.one(database, _BY_ID, outgoing_id=outgoing_id) if is_id else None
+    if stored is None:
         return None
-    stored = REPLY_COLUMNS.decode(row)
     if status == "waiting" and own_messages.is_empty(stored):
         raise InvalidValue(f"reply {outgoing_id!r} says nothing any more: {stored.why}")
     if status == "waiting" and stored.kind == "draft":
@@ -143,12 +136,7 @@ def as_row(outgoing: OutboxItem) -> OutboxRow:
     for what, one in (("reply", outgoing.reply_id), ("run", outgoing.run), ("task", outgoing.task)):
         validate_id(one or "", what)
     _require_ids(outgoing)
-    return outgoing, REPLY_COLUMNS.encode(outgoing) | {"text": clean(outgoing.reply.text)}
-
-
-def select_replies(database: Database, which: str, **values: Any) -> list[OutboxItem]:
-    """Return the replies that a clause selects."""
-    return [REPLY_COLUMNS.decode(row) for row in database.all(f"{_SELECT} {which}", **values)]
+    return outgoing, REPLIES.encode(outgoing) | {"text": clean(outgoing.reply.text)}
 
 
 def _require_ids(outgoing: OutboxItem) -> None:
@@ -177,15 +165,14 @@ def change(database: Database, row: OutboxRow) -> None:
     """Update the status of a stored reply."""
     outgoing, columns = row
     if outgoing.attempt:
-        database.send(_UPSERT_ATTEMPT, outgoing_id=outgoing.id, **_ATTEMPT.encode(outgoing.attempt))
+        database.send(_UPSERT_ATTEMPT, outgoing_id=outgoing.id, **_ATTEMPTS.encode(outgoing.attempt))
     to_send = outgoing.status in ("waiting", "sending")
     is_attempt = to_send and outgoing.attempts > 0
     if is_attempt and database.run(_ATTEMPTED, **columns):
         return  # nothing follows from it
-    found = database.one(_BY_ID, outgoing_id=outgoing.id)
-    if found is None:
+    stored = REPLIES.one(database, _BY_ID, outgoing_id=outgoing.id)
+    if stored is None:
         raise InvalidValue(f"there is no reply {outgoing.id!r}; it was forgotten with its place")
-    stored = REPLY_COLUMNS.decode(found)
     if not is_attempt and stored.status != "sent" and not (to_send and stored.status == "dropped"):
         database.send(_UPDATE, **columns)
         _apply_status(database, _as_sent(database, outgoing, stored), stored.message_id)
@@ -270,9 +257,9 @@ def _drop_rest(database: Database, outgoing: OutboxItem) -> None:
 
 def _drop(database: Database, which: str, why: str, **values: Any) -> None:
     """Drop the replies of a WHERE clause, in the order in which they were made."""
-    update = f"UPDATE outbox SET status = 'dropped', why = :why WHERE {which} RETURNING id, {REPLY_COLUMNS}"
+    update = f"UPDATE outbox SET status = 'dropped', why = :why WHERE {which} RETURNING id, {REPLIES}"
     for _, *row in sorted(database.all(update, why=why, **values)):
-        _end_dropped(database, REPLY_COLUMNS.decode(row))
+        _end_dropped(database, REPLIES.decode(row))
 
 
 def _end_dropped(database: Database, dropped: OutboxItem) -> None:

@@ -17,7 +17,7 @@ from tertulia.store import decisions, message_rows, messages, search_index
 from tertulia.store.database import Database, upsert_row
 from tertulia.store.encoding import STRINGS, dumps
 from tertulia.store.forget.retraction import hide_stating
-from tertulia.store.identities import IdentityCache, upsert_place
+from tertulia.store.identities import upsert_place
 from tertulia.store.message_rows import insert_changes
 
 
@@ -59,8 +59,8 @@ def store_reply(database: Database, outgoing: OutboxItem, known_as: str | None) 
     if outgoing.waits and outgoing.status == "sent":
         _await_others(database, message_row, outgoing)
     if outgoing.run is not None and _answers_hidden(database, row, outgoing.run):
-        said = database.all("SELECT text FROM messages WHERE id = :message", message=message_row)
-        hide_stating(database, {message_row: [text for (text,) in said]}, outgoing.sent_at)
+        said = database.column("SELECT text FROM messages WHERE id = :message", message=message_row)
+        hide_stating(database, {message_row: said}, outgoing.sent_at)
 
 
 def remove_reply(database: Database, outgoing: OutboxItem, known_as: str | None) -> None:
@@ -176,17 +176,15 @@ def _extend(database: Database, message: int, row: messages.MessageRow, at: tupl
 
 
 def _read(database: Database, row: int) -> Message:
-    select = f"SELECT {message_rows.MESSAGE_COLUMNS} FROM messages m WHERE m.id = :message"
-    (found,) = database.all(select, message=row)
-    return message_rows.decode_message(database, found, IdentityCache())
+    (found,) = message_rows.MESSAGES.all(database, "WHERE m.id = :message", message=row)
+    return found
 
 
 def _remove_shown(database: Database, row: int, sent: Message) -> None:
     """Remove a message that the platform showed us, and that is one of ours under another row."""
     author = """SELECT a.author_id FROM messages m JOIN names n ON n.id = m.name JOIN authors a ON a.id = n.author
         WHERE m.id = :message"""
-    ((by,),) = database.all(author, message=row)
-    if by != sent.author.id:
+    if database.value(author, message=row) != sent.author.id:
         raise InvalidValue(f"{sent.id!r} is the id of a message of somebody else")
     _remove(database, row, sent.sent_at)
 
@@ -209,6 +207,6 @@ def _answers_hidden(database: Database, place: int, run: str) -> bool:
     """Return whether a message of a run is hidden; then its reply is hidden too."""
     select = """SELECT message_ids FROM runs r WHERE run_id = :run AND place = :place
         AND EXISTS (SELECT 1 FROM messages m WHERE m.place = r.place AND m.hidden = 1)"""
-    row = database.one(select, run=run, place=place)
+    taken = database.value(select, run=run, place=place)
     hidden = "SELECT 1 FROM messages WHERE place = :place AND message_id IN (:taken) AND hidden = 1 LIMIT 1"
-    return row is not None and database.one(hidden, place=place, taken=list(STRINGS.loads(row[0]))) is not None
+    return taken is not None and database.one(hidden, place=place, taken=list(STRINGS.loads(taken))) is not None

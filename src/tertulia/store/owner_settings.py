@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from tertulia.engine.store_protocols import OwnerSetting
-from tertulia.store.database import Database, upsert_row
-from tertulia.store.encoding import Columns
+from tertulia.store.database import Database
+from tertulia.store.rows import Rows
 from tertulia.store.threads import Repository, reading, writing
 from tertulia.timezones import utc
 
-_SETTING = Columns(OwnerSetting, "name value replaced at")
+_SETTINGS = Rows(OwnerSetting, "owner_settings", "name value replaced at")
 
 
 class SqlOwnerSettings(Repository):
@@ -18,11 +18,11 @@ class SqlOwnerSettings(Repository):
 
     @reading
     def listed(self, database: Database) -> Sequence[OwnerSetting]:
-        return [_SETTING.decode(row) for row in database.all(f"SELECT {_SETTING} FROM owner_settings ORDER BY id")]
+        return _SETTINGS.all(database, "ORDER BY id")
 
     @writing
     def put(self, database: Database, setting: OwnerSetting) -> None:
-        upsert_row(database, "owner_settings", "name", **_SETTING.encode(replace(setting, at=utc(setting.at))))
+        _SETTINGS.upsert(database, "name", replace(setting, at=utc(setting.at)))
 
     @writing
     def remove(self, database: Database, setting: OwnerSetting) -> None:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from tertulia.messages import Message, Place, PlaceKey, Quote, Reply
 from tertulia.platform import Change, Commanded, Deleted, Edited, Reacted, Received
-from tertulia.store import episodes, events, usage
+from tertulia.store import agents, episodes, events, usage
 from tertulia.store.database import Database, insert_row
 from tertulia.store.encoding import PLACE, STRINGS, clean, dumps, format_time, parse_time
 from tertulia.store.forget.retraction import strip_quotes
@@ -28,6 +28,7 @@ from tertulia.store.identities import (
     find_place,
     place_key,
     read_place,
+    select_places,
     upsert_author,
     upsert_place,
 )
@@ -78,7 +79,7 @@ class SqlPlaceSettings(Repository):
         if key in self._delimiters:
             return self._delimiters[key]
         row = await self._reader.run(lambda database: read_place(database, place, "delimiter"))
-        delimiter: str | None = row[0] if row else None
+        delimiter: str | None = row and row[0]
         if delimiter is None:
             made = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
             delimiter = await self._set_delimiter(place, made)
@@ -91,8 +92,7 @@ class SqlPlaceSettings(Repository):
     def _set_delimiter(self, database: Database, place: Place, made: str) -> str:
         """Set the delimiter of *place* to *made* if it has none; return its delimiter."""
         update = "UPDATE places SET delimiter = coalesce(delimiter, :made) WHERE id = :place RETURNING delimiter"
-        ((delimiter,),) = database.all(update, made=made, place=upsert_place(database, place))
-        return str(delimiter)
+        return str(database.value(update, made=made, place=upsert_place(database, place)))
 
     @reading
     def beginning(self, database: Database, place: Place) -> int:
@@ -110,7 +110,7 @@ class SqlPlaceSettings(Repository):
         episodes.remove_spanning(database, row, beginning)
         quoting = """SELECT m.id FROM messages m JOIN messages q ON q.place = m.place
             AND q.message_id = m.reply_to WHERE m.place = :place AND m.number >= :first AND q.number < :first"""
-        strip_quotes(database, [quote for (quote,) in database.all(quoting, place=row, first=beginning)], at)
+        strip_quotes(database, database.column(quoting, place=row, first=beginning), at)
 
     async def blocked(self) -> frozenset[tuple[str, str]]:
         return (await self._current_blocks()).authors
@@ -143,13 +143,13 @@ class SqlPlaceSettings(Repository):
         """Return all places, each with its last title, in the order in which they were first seen."""
         select = """SELECT t.body FROM places p JOIN titles t ON t.id = (SELECT max(id) FROM titles WHERE place = p.id)
             ORDER BY p.id"""
-        return [PLACE.loads(body) for (body,) in database.all(select)]
+        return select_places(database, select)
 
     @reading
     def language(self, database: Database, *, platform: str, author_id: str) -> str | None:
         select = "SELECT language FROM authors WHERE platform = :platform AND author_id = :author_id"
-        row = database.one(select, platform=clean(platform), author_id=author_id)
-        return row[0] if row else None
+        language: str | None = database.value(select, platform=clean(platform), author_id=author_id)
+        return language
 
     def clear_cache(self) -> None:
         """Forget what was read."""
@@ -198,7 +198,7 @@ def _unblock(database: Database, platform: str, author_id: str) -> tuple[bool | 
 def _end_blocks(database: Database, at: datetime) -> _Blocks:
     """Unblock those whose block has ended; return all blocks."""
     delete = "DELETE FROM blocked_authors WHERE until <= :now RETURNING author"
-    for (author,) in database.all(delete, now=utc(at).isoformat()):
+    for author in database.column(delete, now=utc(at).isoformat()):
         episodes.remove_without(database, author)
     return _read_blocks(database)
 
@@ -207,8 +207,7 @@ def leave_place(database: Database, place: Place, at: datetime) -> list[int]:
     """Store that we can no longer write to a place and its threads; return their rows."""
     upsert_place(database, place)
     update = "UPDATE places SET left_at = :at WHERE platform = :platform AND place_id = :place_id RETURNING id"
-    rows = database.all(update, at=format_time(at), platform=clean(place.platform), place_id=place.id)
-    return [row for (row,) in rows]
+    return database.column(update, at=format_time(at), platform=clean(place.platform), place_id=place.id)
 
 
 def join_place(database: Database, place: Place) -> None:
@@ -304,7 +303,7 @@ def _former_ids(database: Database, place: Place) -> tuple[str, ...]:
     if ids is None:
         select = """SELECT l.place_key FROM place_aliases a JOIN place_aliases l ON l.place = a.place AND l.id >= a.id
             WHERE a.place_key = :key ORDER BY l.id"""
-        ids = tuple(STRINGS.loads(key)[1] for (key,) in database.all(select, key=place_key(place)))
+        ids = tuple(STRINGS.loads(key)[1] for key in database.column(select, key=place_key(place)))
         database.cache.put(what, ids)
     return ids
 
@@ -359,6 +358,7 @@ def _append(database: Database, there: int, row: int) -> None:
     horizon = "UPDATE runs SET horizon = horizon + :messages WHERE place = :there AND horizon > 0"
     database.run(horizon, messages=messages, there=there)
     _append_positions(database, there, row, messages)
+    agents.append_place(database, there, row, messages)
     for table in _MOVED:
         database.run(f"UPDATE {table} SET place = :row WHERE place = :there", row=row, there=there)
     usage.move(database, there, row)

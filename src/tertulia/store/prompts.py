@@ -119,14 +119,14 @@ class SqlPrompts(Repository):
     @reading
     def sent_by(self, database: Database, run_id: str | None = None) -> Sequence[SentPrompt]:
         """Return the prompts of a run, of the last one by default; of each step the last."""
-        last = run_id or (database.one("SELECT run_id FROM prompts ORDER BY id DESC LIMIT 1") or ("",))[0]
+        last = run_id or database.value("SELECT run_id FROM prompts ORDER BY id DESC LIMIT 1")
         return read_sent(database, last) if last else []
 
     @reading
     def runs(self, database: Database, prefix: str, *, most: int = 10) -> Sequence[str]:
         """Return the ids of the newest runs that begin with *prefix*."""
         select = "SELECT run_id FROM runs WHERE substr(run_id, 1, :length) = :prefix ORDER BY id DESC LIMIT :most"
-        return [run for (run,) in database.all(select, length=len(prefix), prefix=prefix, most=most)]
+        return database.column(select, length=len(prefix), prefix=prefix, most=most)
 
     async def remove_old(
         self, before: datetime, *, at: datetime, page: int = PAGE, at_once: int = RUNS_AT_ONCE
@@ -304,12 +304,8 @@ def _read_old(
 
 def remove_prompts(database: Database, runs: Sequence[str], at: datetime | None) -> int:
     """Remove the prompts and calls of runs, too old *at* a moment, and unused layers; return how many prompts."""
-    removed = database.all(
-        """DELETE FROM prompt_layers WHERE prompt IN (SELECT id FROM prompts WHERE run_id IN (:runs))
-            RETURNING layer""",
-        runs=runs,
-    )
-    had = {layer for (layer,) in removed}
+    of_runs = "DELETE FROM prompt_layers WHERE prompt IN (SELECT id FROM prompts WHERE run_id IN (:runs))"
+    had = set(database.column(f"{of_runs} RETURNING layer", runs=runs))
     count = database.run("DELETE FROM prompts WHERE run_id IN (:runs)", runs=runs)
     usage.remove_calls(database, runs)
     database.run("DELETE FROM recalled WHERE run_id IN (:runs)", runs=runs)
@@ -317,7 +313,7 @@ def remove_prompts(database: Database, runs: Sequence[str], at: datetime | None)
     database.run(update, at=format_time(at), runs=runs)
     unused = """SELECT l.id FROM layers l WHERE l.id IN (:layers)
         AND NOT EXISTS (SELECT 1 FROM prompt_layers p WHERE p.layer = l.id)"""
-    remove_layers(database, [layer for (layer,) in database.all(unused, layers=had)])
+    remove_layers(database, database.column(unused, layers=had))
     database.cache.clear()
     return count
 
@@ -325,7 +321,7 @@ def remove_prompts(database: Database, runs: Sequence[str], at: datetime | None)
 def remove_layers(database: Database, gone: Collection[int]) -> None:
     """Remove layers that no prompt has; the layers based on them are stored whole."""
     select = "SELECT id FROM layers WHERE base IN (:gone) AND id NOT IN (:gone)"
-    based = [row for (row,) in database.all(select, gone=gone)]
+    based = database.column(select, gone=gone)
     contents = layer_contents(database, based)
     whole = [{"suffix": content.decode(), "id": row} for row, content in contents.items()]
     database.many(_STORE_WHOLE, whole)
@@ -381,8 +377,8 @@ def _upsert_toolset(database: Database, tools: str) -> int:
     if cached is not None:
         return cached
     name = layer_digest(tools.encode())
-    found = database.one("SELECT id FROM toolsets WHERE hash = :hash", hash=name)
-    row = cast("int", found[0]) if found else insert_row(database, "toolsets", hash=name, tools=tools)
+    found: int | None = database.value("SELECT id FROM toolsets WHERE hash = :hash", hash=name)
+    row = found or insert_row(database, "toolsets", hash=name, tools=tools)
     database.cache.put(("tools", tools), row)
     return row
 

@@ -6,17 +6,21 @@ from datetime import datetime
 from tertulia.engine.limits import Cap
 from tertulia.engine.rooms import PLATFORM, Guest, JoinResult, Room
 from tertulia.messages import Place
-from tertulia.store.database import Database, insert_row
-from tertulia.store.encoding import Columns, clean, format_time
+from tertulia.store.database import Database
+from tertulia.store.encoding import clean, format_time
 from tertulia.store.identities import upsert_author
+from tertulia.store.rows import Rows
 from tertulia.store.threads import Repository, reading, writing
 from tertulia.timezones import utc
 
-_ROOM = Columns(Room, "id=room_id title people made_at ends_at revoked_at cap")
-_GUEST = Columns(Guest, "name joined_at")
-_ROOMS = f"""SELECT (SELECT count(*) FROM room_guests g WHERE g.room = r.id), {_ROOM} FROM rooms r"""
-_GUESTS = f"""SELECT r.room_id, a.author_id, {_GUEST.of("g")}
-    FROM room_guests g JOIN rooms r ON r.id = g.room JOIN authors a ON a.id = g.author"""
+_ROOMS = Rows(
+    Room,
+    "rooms r",
+    "id=room_id title people made_at ends_at revoked_at cap",
+    joined="(SELECT count(*) FROM room_guests g WHERE g.room = r.id)",
+)
+_GUESTS = Rows(Guest, "room_guests g", "name joined_at", room="r.room_id", id="a.author_id")
+_OF_ROOMS = "JOIN rooms r ON r.id = g.room JOIN authors a ON a.id = g.author"
 
 
 class SqlRooms(Repository):
@@ -24,8 +28,7 @@ class SqlRooms(Repository):
 
     @writing
     def add(self, database: Database, room: Room, *, key: str) -> None:
-        values = _ROOM.encode(room)
-        insert_row(database, "rooms", **{**values, "title": clean(room.title), "key_digest": key})
+        _ROOMS.insert(database, room, key_digest=key)
 
     @reading
     def get(self, database: Database, room_id: str) -> Room | None:
@@ -33,7 +36,7 @@ class SqlRooms(Repository):
 
     @reading
     def listed(self, database: Database) -> Sequence[Room]:
-        return [_ROOM.decode(row, joined=joined) for joined, *row in database.all(f"{_ROOMS} ORDER BY r.id DESC")]
+        return _ROOMS.all(database, "ORDER BY r.id DESC")
 
     @writing
     def change_key(self, database: Database, room_id: str, key: str) -> bool:
@@ -47,9 +50,9 @@ class SqlRooms(Repository):
 
     @reading
     def over(self, database: Database, *, at: datetime) -> Sequence[Room]:
-        select = f"""{_ROOMS} JOIN places p ON p.platform = :platform AND p.place_id = r.room_id
+        which = """JOIN places p ON p.platform = :platform AND p.place_id = r.room_id
             WHERE p.left_at IS NULL ORDER BY r.id"""
-        rooms = [_ROOM.decode(row, joined=joined) for joined, *row in database.all(select, platform=PLATFORM)]
+        rooms = _ROOMS.all(database, which, platform=PLATFORM)
         return [room for room in rooms if not room.is_open(at)]
 
     @writing
@@ -66,19 +69,17 @@ class SqlRooms(Repository):
             return "joined"
         if room.joined >= room.people:
             return "full"
-        values = {**_GUEST.encode(guest), "name": clean(guest.name), "cookie_digest": cookie}
-        insert_row(database, "room_guests", room=row, author=author, **values)
+        _GUESTS.insert(database, guest, room=row, author=author, cookie_digest=cookie)
         return "joined"
 
     @reading
     def guest(self, database: Database, cookie: str) -> Guest | None:
-        row = database.one(f"{_GUESTS} WHERE g.cookie_digest = :cookie", cookie=cookie)
-        return None if row is None else _GUEST.decode(row[2:], room=row[0], id=row[1])
+        return _GUESTS.one(database, f"{_OF_ROOMS} WHERE g.cookie_digest = :cookie", cookie=cookie)
 
     @reading
     def guests(self, database: Database, room_id: str) -> Sequence[Guest]:
-        rows = database.all(f"{_GUESTS} WHERE r.room_id = :room_id ORDER BY g.id", room_id=clean(room_id))
-        return [_GUEST.decode(row, room=room, id=guest) for room, guest, *row in rows]
+        which = f"{_OF_ROOMS} WHERE r.room_id = :room_id ORDER BY g.id"
+        return _GUESTS.all(database, which, room_id=clean(room_id))
 
     async def cap(self, place: Place) -> Cap:
         room = await self.get(place.id) if place.platform == PLATFORM else None
@@ -86,5 +87,4 @@ class SqlRooms(Repository):
 
 
 def _get(database: Database, room_id: str) -> Room | None:
-    row = database.one(f"{_ROOMS} WHERE r.room_id = :room_id", room_id=clean(room_id))
-    return None if row is None else _ROOM.decode(row[1:], joined=row[0])
+    return _ROOMS.one(database, "WHERE r.room_id = :room_id", room_id=clean(room_id))

@@ -24,26 +24,30 @@ from tertulia.models.calls import Call
 from tertulia.run.journal import FallbackStep, Journal, Run, StepProgress, ToolRun
 from tertulia.store import decisions, events, outbox, prompts, tasks, usage
 from tertulia.store.database import Database, insert_into, send_row, upsert_row
-from tertulia.store.encoding import PLACE, STRINGS, Columns, clean, dumps, validate, validate_id
+from tertulia.store.encoding import PLACE, STRINGS, Columns, clean, dumps, validate_id
 from tertulia.store.identities import find_place, upsert_place, upsert_title
 from tertulia.store.message_rows import FIND_MESSAGE
 from tertulia.store.prompts import SqlPrompts, last_prompt
+from tertulia.store.rows import Rows
 from tertulia.store.threads import Access, Repository, reading, writing
 from tertulia.tasks.task import Policy, Task, cancels_sends
 from tertulia.turns import Prompt, Record
 
 _CHANGING = "taken=message_ids status ended_at why seconds resumed=resumes"
 _STATE = Columns(Run, _CHANGING)
-_RUN = Columns(Run, f"{_CHANGING} id=run_id agent target began_at horizon model profile")
-_RECORD = Columns(Record, "turn at valid raw run=record_run_id")
-_TOOL = Columns(ToolRun, "step number call began_at result ended_at")
-_FALLBACK = Columns(FallbackStep, "step fallback why model")
-
-# Runs with their places; what is asked of them follows.
-_SELECT = f"SELECT t.body, {_RUN} FROM runs r JOIN titles t ON t.id = r.title"
+RUNS = Rows(
+    Run,
+    "runs r",
+    f"{_CHANGING} id=run_id agent target began_at horizon model profile",
+    place="(SELECT body FROM titles WHERE id = r.title)",
+)
+_RECORDS = Rows(Record, "records", "turn at valid raw run=record_run_id")
+_TOOLS = Rows(ToolRun, "tool_runs", "step number call began_at result ended_at")
+_FALLBACKS = Rows(FallbackStep, "prompts", "fallback step why model")
+_STEPS = Rows(StepProgress, "prompts", "step at model", tried=_FALLBACKS)
 
 # A new run, unless it was begun before.
-_INSERT = f"{insert_into('runs', 'place', 'title', *_RUN.names)} ON CONFLICT (run_id) DO NOTHING"
+_INSERT = f"{insert_into('runs', 'place', 'title', *RUNS.names)} ON CONFLICT (run_id) DO NOTHING"
 
 # What changes of a run between two steps, and at its end.
 _UPDATE = f"UPDATE runs SET {', '.join(f'{name} = :{name}' for name in _STATE.names)} WHERE run_id = :run_id"
@@ -132,13 +136,13 @@ class SqlRuns(Repository):
 
     @reading
     def open(self, database: Database) -> Sequence[Run]:
-        return select_runs(database, "WHERE r.status = 'open' ORDER BY r.id")
+        return RUNS.all(database, "WHERE r.status = 'open' ORDER BY r.id")
 
     @reading
     def unfinished(self, database: Database, place: Place) -> Sequence[Run]:
         unfinished = f"""WHERE r.place = :place AND (r.status = 'open' OR r.run_id IN (
             SELECT run_id FROM outbox WHERE place = :place AND {outbox.WAITING_ANSWER})) ORDER BY r.id"""
-        return select_runs(database, unfinished, place=find_place(database, place))
+        return RUNS.all(database, unfinished, place=find_place(database, place))
 
     @reading
     def recalled(self, database: Database, run_id: str) -> Sequence[RecalledThing]:
@@ -174,7 +178,7 @@ class SqlRuns(Repository):
         self._prompts.cache_layers(prepared)
 
     async def add_record(self, run: Run, step: int, record: Record, *, call: Call | None = None) -> None:
-        row = {"run_id": run.id, "step": step, **_RECORD.encode(record)}
+        row = {"run_id": run.id, "step": step, **_RECORDS.encode(record)}
 
         def write(database: Database) -> None:
             stored = _require_prompts(run, _find(database, run.id))
@@ -211,19 +215,19 @@ class SqlRuns(Repository):
 
     @reading
     def journal(self, database: Database, run_id: str) -> Journal | None:
-        found = select_runs(database, "WHERE r.run_id = :run_id", run_id=run_id)
-        if not found:
+        run = RUNS.one(database, "WHERE r.run_id = :run_id", run_id=run_id)
+        if run is None:
             return None
         asked = last_prompt(database, run_id)
-        records = database.all(f"SELECT step, {_RECORD} FROM records WHERE run_id = :run ORDER BY id", run=run_id)
-        tried = f"SELECT {_FALLBACK} FROM prompts WHERE run_id = :run AND fallback IS NOT NULL ORDER BY id"
+        records = _RECORDS.beside(database, "step", "WHERE run_id = :run ORDER BY id", run=run_id)
+        tried = "WHERE run_id = :run AND fallback IS NOT NULL ORDER BY id"
         return Journal(
-            run=found[0],
+            run=run,
             prompt=asked[1] if asked else None,
             step=asked[0] if asked else 0,
-            records=tuple((step, _RECORD.decode(columns)) for step, *columns in records),
+            records=tuple((step, record) for record, (step,) in records),
             tools=tuple(select_tools(database, [run_id]).get(run_id, ())),
-            tried=tuple(_FALLBACK.decode(row) for row in database.all(tried, run=run_id)),
+            tried=tuple(_FALLBACKS.all(database, tried, run=run_id)),
         )
 
     async def end(self, run: Run, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
@@ -253,7 +257,7 @@ class SqlRuns(Repository):
             events.add(database, ended, at=run.ended_at)
 
     async def _write_tool(self, run: Run, tool: ToolRun, event: DurableEvent, at: datetime | None) -> None:
-        row = {"run_id": run.id, **_TOOL.encode(tool)}
+        row = {"run_id": run.id, **_TOOLS.encode(tool)}
 
         def write(database: Database) -> None:
             _require_prompts(run, _find(database, run.id))
@@ -317,33 +321,19 @@ def _find(database: Database, run_id: str) -> StoredRun | None:
 def _row_of(database: Database, run: Run) -> dict[str, Any]:
     """Return the values of the row of a run."""
     place = upsert_place(database, run.place)
-    return {**_RUN.encode(run), "place": place, "title": upsert_title(database, run.place, place)}
-
-
-def select_runs(database: Database, which: str, **values: Any) -> list[Run]:
-    """Return the runs that a clause selects."""
-    rows = database.all(f"{_SELECT} {which}", **values)
-    return [_RUN.decode(columns, place=PLACE.loads(place)) for place, *columns in rows]
+    return {**RUNS.encode(run), "place": place, "title": upsert_title(database, run.place, place)}
 
 
 def select_steps(database: Database, run_ids: Sequence[str]) -> dict[str, list[StepProgress]]:
     """Return the steps of runs, by the ids of these; of a step that was asked twice the last prompt."""
-    select = f"SELECT run_id, at, {_FALLBACK} FROM prompts WHERE run_id IN (:runs) ORDER BY id"
-    found: dict[str, dict[int, StepProgress]] = {}
-    for run_id, at, step, fallback, *rest in database.all(select, runs=list(run_ids)):
-        tried = None if fallback is None else _FALLBACK.decode((step, fallback, *rest))
-        asked = StepProgress(step=step, at=datetime.fromisoformat(at), model=rest[-1], tried=tried)
-        found.setdefault(run_id, {})[step] = validate(asked)
-    return {run_id: list(steps.values()) for run_id, steps in found.items()}
+    found = _STEPS.by(database, "run_id", "WHERE run_id IN (:runs) ORDER BY id", runs=list(run_ids))
+    return {run_id: list({one.step: one for one in steps}.values()) for run_id, steps in found.items()}
 
 
 def select_tools(database: Database, run_ids: Sequence[str]) -> dict[str, list[ToolRun]]:
     """Return the tool runs of runs, by the ids of these."""
-    select = f"SELECT run_id, {_TOOL} FROM tool_runs WHERE run_id IN (:runs) ORDER BY run_id, step, number"
-    found: dict[str, list[ToolRun]] = {}
-    for run_id, *columns in database.all(select, runs=list(run_ids)):
-        found.setdefault(run_id, []).append(_TOOL.decode(columns))
-    return found
+    which = "WHERE run_id IN (:runs) ORDER BY run_id, step, number"
+    return _TOOLS.by(database, "run_id", which, runs=list(run_ids))
 
 
 def _add_recalled(database: Database, run_id: str, recalled: Iterable[RecalledThing]) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 from tertulia.memory.values import MAX_INDEXED_LENGTH, IndexBatch, IndexEntry, IndexProgress, MessageText
 from tertulia.messages import Place
 from tertulia.store.database import Database, Row, insert_into, upsert_into, upsert_row
-from tertulia.store.encoding import PLACE, Columns, clean
-from tertulia.store.identities import find_place
+from tertulia.store.encoding import Columns, clean
+from tertulia.store.identities import find_place, select_places
 from tertulia.store.message_rows import descriptions_of
 from tertulia.store.threads import Repository, reading, writing
 
@@ -107,8 +107,7 @@ class SqlIndexWriter(Repository):
 
     @reading
     def unread(self, database: Database, embedder: str | None) -> Sequence[Place]:
-        rows = database.all(_UNREAD, embedder=embedder or "", embeds=int(embedder is not None))
-        return [PLACE.loads(body) for (body,) in rows]
+        return select_places(database, _UNREAD, embedder=embedder or "", embeds=int(embedder is not None))
 
     @reading
     def unindexed(self, database: Database, place: Place, *, most: int) -> IndexBatch | None:
@@ -118,7 +117,7 @@ class SqlIndexWriter(Repository):
             return None
         count, start, edition = found
         select = "SELECT number FROM search_stale WHERE place = :place ORDER BY number LIMIT :most"
-        if stale := [number for (number,) in database.all(select, place=row, most=most)]:
+        if stale := database.column(select, place=row, most=most):
             between = {"start": stale[0], "stop": stale[-1] + 1}
             said = _read_texts(database, _STALE_TEXTS, place=row, **between)
             return IndexBatch(row=row, edition=edition, said=said, again=True, **between)
@@ -183,13 +182,13 @@ class SqlIndexWriter(Repository):
     def embed(self, database: Database, stretch: IndexBatch, embedder: str, vectors: Mapping[int, bytes]) -> None:
         place = stretch.row
         _reset_on_new_length(database, place, embedder, vectors)
-        edition = database.one("SELECT edition FROM search_places WHERE place = :place", place=place)
+        edition = database.value("SELECT edition FROM search_places WHERE place = :place", place=place)
         if edition is None:
             return  # forgotten meanwhile
-        unchanged = edition == (stretch.edition,)
+        unchanged = edition == stretch.edition
         numbers = [one.number for one in stretch.said]
         select = "SELECT number FROM search_messages WHERE place = :place AND number IN (:numbers)"
-        indexed = {number for (number,) in database.all(select, place=place, numbers=numbers)}
+        indexed = set(database.column(select, place=place, numbers=numbers))
         if not unchanged:
             between = {"start": 0, "stop": stretch.stop}
             now = _read_texts(database, _SOME_TEXTS, place=place, numbers=numbers, **between)
@@ -200,8 +199,9 @@ class SqlIndexWriter(Repository):
             [vector | {"number": number, "vector": vectors[number]} for number in numbers if number in indexed],
         )
         select = "SELECT embedded_to FROM search_progress WHERE place = :place AND embedder = :embedder"
-        done = (database.one(select, **vector) or (0,))[0]
-        if unchanged and done == stretch.start:  # else what has changed is read again
+        if (
+            unchanged and (database.value(select, **vector) or 0) == stretch.start
+        ):  # else what has changed is read again
             database.run(_SET_PROGRESS, **vector, embedded_to=stretch.stop)
 
     @writing
@@ -211,9 +211,9 @@ class SqlIndexWriter(Repository):
             database.run(f"DELETE FROM {table} WHERE place = :place AND embedder <> :but", place=row, but=but or "")
 
     async def reset_gaps(self, embedder: str) -> None:
-        if gaps := await self._reader.run(lambda database: database.all(_GAPS, embedder=embedder)):
+        if gaps := await self._reader.run(lambda database: database.column(_GAPS, embedder=embedder)):
             log.warning("%d places lack vectors; they are made again", len(gaps))
-            await self._embed_again([{"place": place, "start": 0} for (place,) in gaps])
+            await self._embed_again([{"place": place, "start": 0} for place in gaps])
 
     @writing
     def _embed_again(self, database: Database, places: Sequence[dict[str, int]]) -> None:
@@ -278,8 +278,7 @@ def _remove(database: Database, place: int, numbers: Collection[int], tables: It
 
 def chosen_embedder(database: Database) -> str:
     """Return the name of the chosen embedder; empty for the default."""
-    row = database.one("SELECT embedder FROM search_embedder WHERE id = 1")
-    return row[0] if row else ""
+    return database.value("SELECT embedder FROM search_embedder WHERE id = 1") or ""
 
 
 def _indexed(database: Database, place: int | None) -> Row | None:
@@ -299,8 +298,8 @@ def _reset_on_new_length(database: Database, place: int, embedder: str, vectors:
     """Remove the vectors of a place if the embedder now makes vectors of another length."""
     of_embedder = {"place": place, "embedder": embedder}
     vector_length = "SELECT length(vector) FROM search_vectors WHERE place = :place AND embedder = :embedder LIMIT 1"
-    row = database.one(vector_length, **of_embedder)
-    if row is None or all(len(vector) == row[0] for vector in vectors.values()):
+    length = database.value(vector_length, **of_embedder)
+    if length is None or all(len(vector) == length for vector in vectors.values()):
         return
     database.run("DELETE FROM search_vectors WHERE place = :place AND embedder = :embedder", **of_embedder)
     database.run(_SET_PROGRESS, embedded_to=0, **of_embedder)

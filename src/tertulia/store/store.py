@@ -14,7 +14,8 @@ from tertulia.errors import StoreBusy
 from tertulia.memory import rules
 from tertulia.memory.forget import Forgotten, Plan
 from tertulia.prompt.ledger import Ledgers
-from tertulia.store import maintenance
+from tertulia.store import encoding, maintenance
+from tertulia.store.agents import SqlAgents
 from tertulia.store.chats import SqlChats
 from tertulia.store.cursors import SqlCursors
 from tertulia.store.descriptions import SqlDescriptions
@@ -26,7 +27,7 @@ from tertulia.store.forget.person import SqlForgets
 from tertulia.store.imports import SqlImports
 from tertulia.store.index_reader import SqlIndexReader
 from tertulia.store.inspection import SqlInspection
-from tertulia.store.log import LogCache, SqlLog
+from tertulia.store.log import SqlLog
 from tertulia.store.media_files import SqlMedia
 from tertulia.store.media_folder import copy_folder, refuse_existing, remove_unfinished
 from tertulia.store.messages import SqlInbox
@@ -69,15 +70,15 @@ class Store(CheckedCalls):
         self.writer = writer  # runs functions on the connection that writes, for SQL that no member has
         self.reader = reader  # the same on the connection that reads
         access = Access(writer, reader, rules, graph, self._clear_caches)
-        cache = LogCache()
-        self.log = SqlLog(self.reader, cache)
-        self.inbox = SqlInbox(access, cache.identities)
+        self.log = SqlLog(self.reader)
+        self.inbox = SqlInbox(access)
         self.prompts = SqlPrompts(access, Ledgers())
         self.events = SqlEvents(access)
         self.updates = SqlUpdates(access)
         self.runs = SqlRuns(access, self.prompts)
         self.outbox = SqlOutbox(access)
         self.tasks = SqlTasks(access)
+        self.agents = SqlAgents(access)
         self.place_settings = SqlPlaceSettings(access)
         self.owner_settings = SqlOwnerSettings(access)
         self.facts = facts = SqlFacts(access)
@@ -222,6 +223,7 @@ class Store(CheckedCalls):
 
     async def _clear_caches(self) -> None:
         """Clear the caches of the members."""
+        encoding.clear_shared()
         self.prompts.clear_cache()
         self.place_settings.clear_cache()
         await self.log.clear_cache()

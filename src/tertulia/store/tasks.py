@@ -16,7 +16,7 @@ from tertulia.events import TaskDone, TaskPlanned
 from tertulia.messages import Place
 from tertulia.store import events, outbox
 from tertulia.store.database import Database
-from tertulia.store.encoding import TASK, clean, dumps, validate_id
+from tertulia.store.encoding import TASK, clean, dumps, parse_time, validate_id
 from tertulia.store.identities import find_place, upsert_place
 from tertulia.store.threads import Repository, reading, writing
 from tertulia.tasks.task import REPEATABLE, PlanRules, Policy, Task, ends_with_its_place
@@ -75,7 +75,7 @@ class SqlTasks(Repository):
             [{"status": task.status, "body": dumps(task), "task_id": task.id} for task in running],
         )
         select = "SELECT task_id FROM tasks WHERE task_id IN (:taken) AND status = 'running'"
-        taken = {name for (name,) in database.all(select, taken=[task.id for task in running])} if running else ()
+        taken = database.column(select, taken=[task.id for task in running]) if running else ()
         return [task for task in running if task.id in taken]
 
     @writing
@@ -97,8 +97,7 @@ class SqlTasks(Repository):
     @reading
     def next_due(self, database: Database, *, platforms: Collection[str] | None = None) -> datetime | None:
         select = f"SELECT due_at FROM tasks WHERE {IS_FREE}{_on(platforms)} ORDER BY due_at LIMIT 1"
-        row = database.one(select, platforms=list(platforms or ()))
-        return datetime.fromisoformat(row[0]) if row else None
+        return parse_time(database.value(select, platforms=list(platforms or ())))
 
     @writing
     def recover(
@@ -134,7 +133,7 @@ class SqlTasks(Repository):
 
 def select_tasks(database: Database, which: str, **values: Any) -> list[Task]:
     """Return the tasks that a clause selects."""
-    return [TASK.loads(body) for (body,) in database.all(f"SELECT body FROM tasks {which}", **values)]
+    return [TASK.loads(body) for body in database.column(f"SELECT body FROM tasks {which}", **values)]
 
 
 def add(database: Database, tasks: Iterable[Task], rules: PlanRules) -> None:
@@ -209,8 +208,8 @@ def _row(database: Database, name: str, task: Task, *, is_free: bool) -> dict[st
 
 def change(database: Database, changed: Mapping[str, Task], rules: PlanRules) -> dict[str, Task]:
     """Update tasks, given by their ids; return all tasks of their plans."""
-    names = database.all("SELECT DISTINCT run_id FROM tasks WHERE task_id IN (:tasks)", tasks=[*changed])
-    return _change_plans(database, {name: partial(_replaced, changed) for (name,) in names}, rules)
+    names = database.column("SELECT DISTINCT run_id FROM tasks WHERE task_id IN (:tasks)", tasks=[*changed])
+    return _change_plans(database, {name: partial(_replaced, changed) for name in names}, rules)
 
 
 def _replaced(changed: Mapping[str, Task], known: list[Task]) -> list[Task]:
@@ -230,7 +229,7 @@ def cancel_superseded(database: Database, place: Place, policy: Policy, rules: P
 def _plans_of_runs(database: Database, place: int | None) -> list[str]:
     """Return the plans of runs of which something waits in a place."""
     select = f"SELECT DISTINCT run_id {_OF_RUNS}"
-    return [name for (name,) in database.all(select, place=place, others=OTHERS)]
+    return database.column(select, place=place, others=OTHERS)
 
 
 def cancel_in_left_place(database: Database, place: int, why: str, rules: PlanRules) -> None:

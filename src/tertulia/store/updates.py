@@ -27,7 +27,7 @@ from tertulia.platform import (
 from tertulia.store import decisions, message_rows, messages, outbox, places, tasks
 from tertulia.store.database import Database
 from tertulia.store.encoding import MESSAGE, clean, dumps, validate_id
-from tertulia.store.identities import IdentityCache, find_place, upsert_name, upsert_place, upsert_title
+from tertulia.store.identities import find_place, upsert_name, upsert_place, upsert_title
 from tertulia.store.messages import MessageRow, require_ids
 from tertulia.store.threads import Repository, reading, writing
 from tertulia.tasks.task import PlanRules, Task
@@ -92,10 +92,8 @@ class SqlUpdates(Repository):
     @reading
     def last(self, database: Database, place: Place) -> Message | None:
         """Return the newest message of a place that is not the agent's own."""
-        select = f"""SELECT {message_rows.MESSAGE_COLUMNS} FROM messages m
-            WHERE m.place = :place AND m.own = 0 ORDER BY m.number DESC LIMIT 1"""
-        row = database.one(select, place=find_place(database, place))
-        return None if row is None else message_rows.decode_message(database, row, IdentityCache())
+        which = "WHERE m.place = :place AND m.own = 0 ORDER BY m.number DESC LIMIT 1"
+        return message_rows.MESSAGES.one(database, which, place=find_place(database, place))
 
     @reading
     def migrated_places(self, database: Database) -> Mapping[PlaceKey, Place]:

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from datetime import date, datetime
-from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.engine.limits import Spend, StoredCall, UsageRow
@@ -13,40 +13,52 @@ from tertulia.messages import Author, Message, Place
 from tertulia.models.base import Usage
 from tertulia.models.calls import Call, SentRequest
 from tertulia.models.prices import Price
-from tertulia.store.database import Database, Row, send_row
-from tertulia.store.encoding import PLACE, Columns, clean
+from tertulia.store.database import Database, send_row
+from tertulia.store.encoding import PLACE, Columns
 from tertulia.store.identities import find_author, find_place
+from tertulia.store.rows import Rows
 from tertulia.store.threads import Repository, reading, writing
 from tertulia.timezones import utc
 
+S = TypeVar("S", bound=Struct)
+
+_USED = Columns(Usage, "input cached written output thought", "u")
+_PRICE = Columns(Price, "input=input_price cached=cached_price output=output_price", "u")
+_REQUEST = Columns(SentRequest, "sha256 size wire streamed cached=cache vendor receipts", "u")
 _CALL = Columns(
     Call,
     "purpose run=run_id agent step attempt model answered_by begun_at first_at ended_at waited status error why money "
     "media",
+    "u",
+    usage=_USED,
+    price=_PRICE,
+    request=_REQUEST,
 )
-_USED = Columns(Usage, "input cached written output thought")
-_PRICE = Columns(Price, "input=input_price cached=cached_price output=output_price")
-_SENT = Columns(SentRequest, "sha256 size wire streamed cached=cache vendor receipts")
-_DAY = Columns(UsageRow, "day agent model calls input cached written output thought money")
+_PLACE = Columns(Place, "", platform="p.platform", id="p.place_id", thread="p.thread", kind="'direct'")
+_PERSON = Columns(
+    Subject,
+    "",
+    platform="a.platform",
+    id="a.author_id",
+    name="coalesce((SELECT n.name FROM names n WHERE n.author = a.id ORDER BY n.id DESC LIMIT 1), '')",
+)
+_CALLS = Rows(StoredCall, "calls u", "", call=_CALL, place=_PLACE, person=_PERSON)
+_DAYS = Rows(
+    UsageRow,
+    "usage u",
+    "day agent model calls input cached written output thought money",
+    place=_PLACE,
+    person=_PERSON,
+)
 _SUMS = ("calls", *_USED.names, "money")
 _OF_DAY = f"day, place, author, agent, model, {', '.join(_SUMS)}"
-
-# The newest names of the place and the author of a row.
-_NAMES = """p.platform, p.place_id, p.thread,
-    (SELECT t.body FROM titles t WHERE t.place = p.id ORDER BY t.id DESC LIMIT 1),
-    a.platform, a.author_id, (SELECT n.name FROM names n WHERE n.author = a.id ORDER BY n.id DESC LIMIT 1)"""
+_TITLE = "(SELECT t.body FROM titles t WHERE t.place = p.id ORDER BY t.id DESC LIMIT 1)"
 _NAMED = "LEFT JOIN places p ON p.id = u.place LEFT JOIN authors a ON a.id = u.author"
-
-# Calls; what is asked of them follows.
-_CALLS = f"SELECT {_CALL}, {_USED}, {_PRICE}, {_SENT}, {_NAMES} FROM calls u {_NAMED}"
 
 # Adds to a row of sums. Two rows may be for nobody any more; the older one counts on.
 _ADD = f"""UPDATE usage SET {", ".join(f"{name} = {name} + :{name}" for name in _SUMS)}
     WHERE id = (SELECT min(id) FROM usage WHERE day = :day AND place IS NOT DISTINCT FROM :place
         AND author IS NOT DISTINCT FROM :author AND agent = :agent AND model = :model)"""
-
-# All usage from a day on.
-_LISTED = f"SELECT {_DAY}, {_NAMES} FROM usage u {_NAMED} WHERE u.day >= :since ORDER BY u.day, u.id"
 
 # The usage of a place becomes that of another one.
 _MOVE = f"""INSERT INTO usage ({_OF_DAY}) SELECT {_OF_DAY.replace("place", ":new", 1)} FROM usage WHERE place = :old
@@ -83,13 +95,14 @@ class SqlUsage(Repository):
     ) -> Sequence[StoredCall]:
         conditions = ["1 = 1", *["u.run_id = :run"] * (run is not None), *["u.place = :place"] * (place is not None)]
         conditions += ["u.status <> 'answered'"] * failed
-        statement = f"{_CALLS} WHERE {' AND '.join(conditions)} ORDER BY u.id DESC LIMIT :most"
-        rows = database.all(statement, run=run, place=place and find_place(database, place), most=most)
-        return [_stored_call(row) for row in reversed(rows)]
+        which = f"WHERE {' AND '.join(conditions)} ORDER BY u.id DESC LIMIT :most"
+        values = {"run": run, "place": place and find_place(database, place), "most": most}
+        found = [_without_unknown(one) for one in _read(database, _CALLS, which, **values)]
+        return found[::-1]
 
     @reading
     def listed(self, database: Database, since: date) -> Sequence[UsageRow]:
-        return [_DAY.decode(row, **_named(row)) for row in database.all(_LISTED, since=since.isoformat())]
+        return _read(database, _DAYS, "WHERE u.day >= :since ORDER BY u.day, u.id", since=since.isoformat())
 
     @reading
     def has_notice(self, database: Database, message: Message, day: date) -> bool:
@@ -104,43 +117,28 @@ class SqlUsage(Repository):
         database.run(insert, **_notice(database, message, day))
 
 
-def _named(row: Row) -> dict[str, Any]:
-    """Return the place and the person of a row that ends with `_NAMES`; a place without a title by its id."""
-    platform, place, thread, body, service, author, name = row[-7:]
-    bare = None if place is None else Place(platform=platform, id=place, kind="direct", thread=thread)
-    return {
-        "place": PLACE.loads(body) if body else bare,
-        "person": None if author is None else Subject(platform=service, id=author, name=name or ""),
-    }
+def _read(database: Database, rows: Rows[S], which: str, **values: Any) -> list[S]:
+    """Return rows, each with the newest title of its place, if that has one."""
+    found = rows.beside(database, _TITLE, f"{_NAMED} {which}", **values)
+    return [replace(one, place=PLACE.loads(body)) if body else one for one, (body,) in found]
+
+
+def _without_unknown(stored: StoredCall) -> StoredCall:
+    """Return a call without a request of which nothing is known."""
+    known = stored.call.request and stored.call.request.sha256
+    return stored if known else replace(stored, call=replace(stored.call, request=None))
 
 
 def add(database: Database, place: int | None, author: int | None, call: Call) -> None:
     """Store a call, and count it for the author who is answered."""
-    call = replace(call, model=clean(call.model), begun_at=utc(call.begun_at), ended_at=utc(call.ended_at))
-    row = {
-        **_CALL.encode(call),
-        **_USED.encode(call.usage),
-        **(_PRICE.encode(call.price) if call.price else dict.fromkeys(_PRICE.names)),
-        **_SENT.encode(call.request or SentRequest(sha256="", size=0)),
-        "place": place,
-        "author": author,
-    }
+    request = call.request or SentRequest(sha256="", size=0)
+    call = replace(call, request=request, begun_at=utc(call.begun_at), ended_at=utc(call.ended_at))
+    row = {**_CALL.encode(call), "place": place, "author": author}
     send_row(database, "calls", **row)
     added = {name: row[name] for name in ("place", "author", "agent", "model", "money", *_USED.names)}
     added |= {"calls": 1, "day": call.ended_at.date().isoformat()}
     if not database.run(_ADD, **added):
         send_row(database, "usage", **added)
-
-
-def _stored_call(row: Row) -> StoredCall:
-    values = iter(row)
-    call = _CALL.decode(values)
-    used, price, sent = _USED.decode(values), list(islice(values, len(_PRICE.names))), _SENT.decode(values)
-    known = price[0] is not None
-    call = replace(
-        call, usage=used, price=_PRICE.decode(price) if known else None, request=sent if sent.sha256 else None
-    )
-    return StoredCall(call=call, **_named(row))
 
 
 def _notice(database: Database, message: Message, day: date) -> dict[str, Any]:

@@ -4,12 +4,13 @@ import pytest
 from msgspec.structs import replace
 
 from tertulia.decisions import Decision
-from tertulia.engine.store_protocols import PromptOutdated, SendStatus, StoreProtocol
+from tertulia.engine.store_protocols import AddedAgent, AgentStay, PlaceCast, PromptOutdated, SendStatus, StoreProtocol
 from tertulia.events import MessageDecided
 from tertulia.models.base import Usage
 from tertulia.models.calls import Call
-from tertulia.platform import Edited, Received
+from tertulia.platform import Edited, PlaceMigrated, Received
 from tertulia.testing.store_world import (
+    DIRECT,
     GROUP,
     LATER,
     ME,
@@ -247,3 +248,111 @@ class AgentContract:
         assert before == [("77", "Hume", "mention"), ("78", "", None)]
         assert await decided(store, "78") == [("Hegel", "answered", "r2")]
         assert await waits(store) == [("77", "Hume", "mention")]
+
+    @check
+    async def test_a_removed_agent_has_nothing_left_to_do(self, store: StoreProtocol) -> None:
+        await receive(store, a_message(), a_message(id="m2"))
+        await store.runs.begin(a_run(agent="Kant", decisions={"m1": KANT}, meant={"m1": (HUME,)}), PROMPT, at=NOON)
+        await store.tasks.add(
+            [
+                a_task(id="t1", agent="Hume"),
+                a_task(id="t2", agent="Hume", after=("t1",)),
+                a_task(id="t3", agent="Kant"),
+                a_task(id="t4", agent="Hume", place=DIRECT),
+            ]
+        )
+        await store.tasks.add([a_task(id="t0", agent="Hume", status="done")])
+        told = await store.agents.drop_waiting("Hume", at=LATER)
+
+        assert [(one.id, one.status) for one in told] == [
+            ("t1", "cancelled"), ("t2", "cancelled"), ("t4", "cancelled"),
+        ]  # fmt: skip
+        assert await waits(store) == [("m2", "", None)]
+        assert await decided(store) == [("Kant", "answered", "r1"), ("Hume", "agent removed", None)]
+        assert {one.id: one.status for one in await store.tasks.listed()} == {
+            "t0": "done", "t1": "cancelled", "t2": "cancelled", "t3": "pending", "t4": "cancelled",
+        }  # fmt: skip
+        assert list(await store.agents.drop_waiting("Hume", at=LATER)) == []
+
+    @check
+    async def test_an_agent_is_in_a_place_from_one_message_to_another(self, store: StoreProtocol) -> None:
+        await store.agents.join(GROUP, "Kant", at=NOON)
+        await receive(store, a_message(), a_message(id="m2"))
+        for _ in range(2):
+            await store.agents.join(GROUP, "Hume", at=NOON)
+            await store.agents.join(DIRECT, "Hume", at=NOON)
+        await store.agents.leave(GROUP, "Kant", at=LATER)
+        await store.agents.join(GROUP, "Hegel", at=LATER)
+        await store.agents.leave(GROUP, "Hegel", at=LATER)
+        await receive(store, a_message(id="m3"))
+        await store.agents.join(GROUP, "Kant", at=LATER)
+        await store.agents.leave(GROUP, "Nobody", at=LATER)
+
+        assert await store.agents.stays(GROUP) == {
+            "Hume": [AgentStay(since=2, joined_at=NOON)],
+            "Kant": [
+                AgentStay(since=0, until=2, joined_at=NOON, left_at=LATER),
+                AgentStay(since=3, joined_at=LATER),
+            ],
+        }
+        assert list(await store.agents.places_of("Hume")) == [GROUP, DIRECT]
+        assert list(await store.agents.places_of("Hegel")) == []
+        assert await store.agents.stays(replace(GROUP, id="other")) == {}
+
+    @check
+    async def test_a_place_that_migrates_keeps_its_agents(self, store: StoreProtocol) -> None:
+        new = replace(GROUP, id="-100999")
+        await receive(store, a_message(), a_message(id="m2", place=new))
+        await store.agents.join(GROUP, "Kant", at=NOON)
+        for agent in ("Kant", "Hume"):
+            await store.agents.join(new, agent, at=LATER)
+        await store.agents.set_cast(new, PlaceCast(agents=("Kant",)))
+        await store.agents.set_cast(GROUP, PlaceCast(agents=("Kant", "Hume"), default="Hume"))
+        await apply(store, PlaceMigrated(old=GROUP, new=new))
+
+        assert await store.agents.stays(new) == {
+            "Hume": [AgentStay(since=2, joined_at=LATER)],
+            "Kant": [AgentStay(since=1, joined_at=NOON)],
+        }
+        assert await store.agents.cast(new) == PlaceCast(agents=("Kant", "Hume"), default="Hume")
+
+    @check
+    async def test_a_place_has_the_agents_that_were_chosen_for_it(self, store: StoreProtocol) -> None:
+        before = await store.agents.cast(GROUP)
+        await store.agents.set_cast(GROUP, PlaceCast(default="Kant"))
+        first = await store.agents.cast(GROUP)
+        await store.agents.set_cast(GROUP, PlaceCast(agents=("Kant", "Hume")))
+
+        assert (before, first) == (PlaceCast(), PlaceCast(default="Kant"))
+        assert await store.agents.cast(GROUP) == PlaceCast(agents=("Kant", "Hume"))
+        assert await store.agents.cast(DIRECT) == PlaceCast()
+
+    @check
+    async def test_who_added_an_agent_is_forgotten_and_the_agent_stays(self, store: StoreProtocol) -> None:
+        kant = AddedAgent(name="Kant", text="You doubt.", at=NOON, service="telegram", who="7")
+        hume = AddedAgent(name="Hume", text="You believe.", at=NOON)
+        for agent in (kant, hume, replace(kant, text="You think.", at=LATER)):
+            await store.agents.add(agent)
+        added = list(await store.agents.added())
+        exported = await store.export_person(platform="telegram", author_id="7")
+        await store.forget(platform="telegram", author_id="7", at=LATER)
+        left = list(await store.agents.added())
+        removed = [await store.agents.remove("Hume", at=LATER) for _ in range(2)]
+
+        assert added == [hume, replace(kant, text="You think.", at=LATER)]
+        assert [(one["name"], one["text"]) for one in exported["agents"]] == [
+            ("Kant", "You doubt."),
+            ("Kant", "You think."),
+        ]
+        assert left == [hume, replace(kant, text="You think.", at=LATER, service="", who="")]
+        assert removed == [True, False]
+        assert [one.name for one in await store.agents.added()] == ["Kant"]
+
+    @check
+    async def test_what_is_stored_of_the_agents_of_a_place_goes_with_it(self, store: StoreProtocol) -> None:
+        await receive(store, a_message(place=DIRECT, author=replace(a_message().author, id=DIRECT.id)))
+        await store.agents.join(DIRECT, "Kant", at=NOON)
+        await store.agents.set_cast(DIRECT, PlaceCast(default="Kant"))
+        await store.forget(platform="telegram", author_id=DIRECT.id, at=LATER)
+
+        assert (await store.agents.stays(DIRECT), await store.agents.cast(DIRECT)) == ({}, PlaceCast())

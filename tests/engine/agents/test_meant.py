@@ -132,6 +132,19 @@ def test_an_account_of_its_own_is_that_agent() -> None:
     ]
 
 
+def test_several_accounts_in_one_group_are_their_agents() -> None:
+    marie = Author(id="43", name="Curie", username="curie_bot")
+    by = replace(HERE, accounts={"Marie": marie})
+
+    assert meant(by, a_message("@salon_bot or @curie_bot?")) == ["Gryag: mention", "Marie: mention"]
+    assert meant(by, a_message("Curie?")) == ["Marie: name"]
+    assert meant(by, a_message("what?", reply_to=a_quote(author=marie))) == ["Marie: reply"]
+    assert meant(by, a_message("Albert, Marie", author=marie)) == ["Albert: name"]
+    assert meant(by, a_message("Marie", author=OTHER_BOT), [a_message("hi", author=marie)] * 2) == [
+        "Marie agents in a row"
+    ]
+
+
 @pytest.mark.parametrize(
     ("message", "wrote", "quoted", "expected"),
     [
@@ -154,18 +167,20 @@ def test_agents_mean_each_other_by_their_words_alone(
 ) -> None:
     by = recipients(rule=lambda _: True, blocked=frozenset({("telegram", "42")}))
 
-    assert meant(by, message, wrote=wrote, quoted=quoted, addressed=["Gryag"] if wrote else None) == expected
+    assert meant(by, replace(message, agent=wrote), quoted=quoted, addressed=["Gryag"]) == expected
 
 
 def test_agents_in_a_row_are_those_of_all_agents() -> None:
     spoken = [a_message("hi", author=author) for author in (ALICE, ACCOUNT, OTHER_BOT)]
-    reply = a_message("Marie and Albert", author=replace(ACCOUNT, persona="Gryag"))
+    of_second = a_message("hi", author=Author(id="43", name="Second"), agent="Marie")
+    reply = a_message("Marie and Albert", author=ACCOUNT, agent="Gryag")
 
-    assert meant(HERE, reply, spoken[:2], wrote="Gryag") == ["Marie: name", "Albert: name"]
-    assert meant(HERE, reply, spoken, wrote="Gryag") == ["Marie agents in a row", "Albert agents in a row"]
+    assert meant(HERE, reply, spoken[:2]) == ["Marie: name", "Albert: name"]
+    assert meant(HERE, reply, spoken) == ["Marie agents in a row", "Albert agents in a row"]
     assert meant(HERE, a_message("Marie", author=OTHER_BOT), spoken) == ["Marie agents in a row"]
+    assert meant(HERE, reply, [*spoken[:2], of_second]) == ["Marie agents in a row", "Albert agents in a row"]
     assert meant(HERE, a_message("Marie"), spoken) == ["Marie: name"]
-    assert meant(replace(HERE, agents_in_a_row=0), reply, wrote="Gryag") == [
+    assert meant(replace(HERE, agents_in_a_row=0), reply) == [
         "Marie agents in a row",
         "Albert agents in a row",
     ]
@@ -211,6 +226,35 @@ MESSAGES = st.builds(
 )
 def test_a_cast_of_one_decides_as_triggers_do(triggers: Triggers, message: Message, before: list[Message]) -> None:
     decided(triggers, message, before)
+
+
+SPEECHES = st.lists(st.sampled_from(["Albert", "Einstein", "Marie", "@al", "гряга", "Salon", ","]), max_size=6).map(
+    " ".join
+)
+NAMED = st.none() | st.sampled_from(["", "Marie", "Albert", "Removed"])
+
+
+@given(
+    SPEECHES,
+    st.sampled_from([GROUP, DIRECT]),
+    NAMED,
+    NAMED,
+    st.none() | st.lists(st.sampled_from(["Marie", "albert", "Removed", ""])),
+    st.lists(st.sampled_from(["Marie", "Albert", "Removed"])),
+)
+def test_agents_of_the_place_are_meant_once_each_and_never_by_themselves(
+    text: str, place: Place, wrote: str | None, quoted: str | None, addressed: list[str] | None, listed: list[str]
+) -> None:
+    here = CAST.in_place(place, listed=listed)
+    by = replace(HERE, here=here, rule=lambda _: True)
+
+    made = by.decide(a_message(text, place=place, agent=wrote, reply_to=OF_BOB), addressed=addressed, quoted=quoted)
+
+    answering = [one.agent for one in made if one.address]
+    assert len(set(answering)) == len(answering)
+    assert set(answering) <= {one.name for one in here.agents} - {wrote, "Gryag" if wrote == "" else None}
+    assert bool(answering) or [one.agent for one in made] == [""]
+    assert bool(answering) or wrote is not None or addressed is not None
 
 
 @in_time

@@ -1,6 +1,6 @@
 """Who is meant: which agents of a place a message is for, and how it speaks to them. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import isawaitable
 
 from msgspec import Struct
@@ -15,7 +15,7 @@ from tertulia.parts import cut_text
 from tertulia.value_cache import cached
 
 Rule = Callable[[Message], bool]
-Meant = list[tuple[Agent, Address]]
+Addressed = list[tuple[Agent, Address]]
 
 CALLS: tuple[Address, ...] = ("mention", "reply", "name")  # how a message calls agents; the first that it has decides
 
@@ -30,7 +30,8 @@ class Recipients(Struct, frozen=True, kw_only=True, dict=True):
 
     cast: Cast
     here: PlaceAgents
-    me: Author  # our account
+    me: Author  # our account, which the agents share or which is one agent's own
+    accounts: Mapping[str, Author] = {}  # further ones on the service that are agents' own, by the names of these
     rule: Rule | None = None  # says which further messages in groups the default agent answers
     blocked: frozenset[tuple[str, str]] = frozenset()  # platforms and ids of authors
     agents_in_a_row: int = 2  # messages of agents after which all of them wait for a person
@@ -41,15 +42,14 @@ class Recipients(Struct, frozen=True, kw_only=True, dict=True):
         before: Sequence[Message] = (),
         *,
         addressed: Sequence[str] | None = None,
-        wrote: str | None = None,
         quoted: str | None = None,
     ) -> tuple[Decision, ...]:
         """Return a decision for each agent that is meant, in the order in which they answer; else why nobody is.
 
-        *before* are the messages before it, *addressed* is `Received.addressed`. *wrote* and *quoted* name the agent
-        that wrote the message, or the one that it quotes: empty is the default agent, None what the account says.
+        *before* are the messages before it, *addressed* is `Received.addressed`, and *quoted* is `Message.agent` of the
+        message that it quotes. Without an agent, what our account wrote is of the agent whose account it is.
         """
-        wrote, quote = self._author(message.author, wrote), message.reply_to
+        wrote, quote = self._author(message.author, message.agent), message.reply_to
         quoted = self._author(quote.author, quoted) if quote else None
         if wrote is not None:
             meant = self._called(message, quoted, besides=wrote)  # only these rules
@@ -74,10 +74,16 @@ class Recipients(Struct, frozen=True, kw_only=True, dict=True):
         if known is not None:
             agent = self.cast.get(known)
             return agent.name if agent else known  # it was removed
-        is_ours = author is not None and author.id == self.me.id  # only the id counts, not a name or a persona
-        return (self.here.account or self.cast.default).name if is_ours else None
+        if author is None:
+            return None
+        return next((name for name, one in self.our_accounts if one.id == author.id), None)  # by no name or persona
 
-    def _called(self, message: Message, quoted: str | None, *, besides: str | None = None) -> Meant:
+    @property
+    def our_accounts(self) -> list[tuple[str, Author]]:
+        """Our accounts, each with the name of the agent that is meant by it."""
+        return [((self.here.account or self.cast.default).name, self.me), *self.accounts.items()]
+
+    def _called(self, message: Message, quoted: str | None, *, besides: str | None = None) -> Addressed:
         """Return the agents that a message mentions, else the one that it quotes, else those that it names."""
         agents = {agent.name: agent for agent in self.here.agents if agent.name != besides}
         found = self._find_names(message)
@@ -94,7 +100,7 @@ class Recipients(Struct, frozen=True, kw_only=True, dict=True):
             return "direct"
         return "reply" if name == quoted else how
 
-    def _uncalled(self, message: Message) -> Meant:
+    def _uncalled(self, message: Message) -> Addressed:
         """Return the agent that is meant by a message that calls nobody."""
         default = self.here.default
         if default is None:
@@ -113,19 +119,19 @@ class Recipients(Struct, frozen=True, kw_only=True, dict=True):
         """Return whether the last `agents_in_a_row` messages are all by agents."""
         last = before[-self.agents_in_a_row :] if self.agents_in_a_row else ()
         return len(last) >= self.agents_in_a_row and all(
-            message.author.persona is not None or message.author.id == self.me.id for message in last
+            one.author.persona is not None or self._author(one.author, one.agent) is not None for one in last
         )
 
 
 def _search_of(recipients: Recipients) -> NameSearch:
     """Return the search for the names of all agents, also of those that are not here: who means them means no other."""
-    cast, me, account = recipients.cast.agents, recipients.me, recipients.here.account
+    cast = recipients.cast.agents
     names = [Called(name, one.name, "name") for one in cast for name in one.called]
     if len(cast) > 1:
         names += [Called(f"@{name}", agent, "mention") for name, agent, _ in names if not name.endswith("*")]
-    if account:
-        names.append(Called(me.name.rstrip("*"), account.name, "name"))
-        names.append(Called(f"@{(me.username or '').lstrip('@')}", account.name, "mention"))
+    for agent, account in recipients.our_accounts:
+        names.append(Called(account.name.rstrip("*"), agent, "name"))
+        names.append(Called(f"@{(account.username or '').lstrip('@')}", agent, "mention"))
     return NameSearch(names)
 
 

@@ -16,16 +16,15 @@ from tertulia.context.gather import ContextOptions
 from tertulia.context.media_budget import request_limits
 from tertulia.context.values import Persona
 from tertulia.engine.batches import Batch
-from tertulia.engine.behavior import Behavior
 from tertulia.engine.context_media import ContextMedia
 from tertulia.engine.describers import Makers
 from tertulia.engine.description_worker import DescriptionWorker
 from tertulia.engine.identity import Identity
-from tertulia.engine.limits import CurrentLimits, StoredCall
+from tertulia.engine.limits import StoredCall
 from tertulia.engine.media_descriptions import MediaDescriber
 from tertulia.engine.memory.recall import MessageRecall
 from tertulia.engine.places import DelimiterCache
-from tertulia.engine.prompt_builder import PromptBuilder
+from tertulia.engine.prompt_builder import PromptBuilder, PromptLayout, PromptSources
 from tertulia.engine.rebuilt_request import rebuild_request
 from tertulia.engine.replay.past import PastDescriptions, ReadMedia
 from tertulia.engine.replay.past_runs import MOST_CALLS, PastRun, past_run
@@ -40,8 +39,9 @@ from tertulia.engine.replay.values import (
     SentAgain,
     spent_by,
 )
+from tertulia.engine.shared import Shared
 from tertulia.engine.spend_caps import SpendTracker
-from tertulia.engine.store_protocols import PlaceSnapshot, StoreProtocol
+from tertulia.engine.store_protocols import PlaceSnapshot
 from tertulia.engine.task_worker import TaskHandler, block_kinds, block_lines
 from tertulia.errors import InvalidValue, MediaUnavailable, PromptRemoved, SpendCapReached, TertuliaError, reason_of
 from tertulia.media.addresses import AddressFetcher, Fetched
@@ -57,7 +57,7 @@ from tertulia.profiles import Profile, profile_of
 from tertulia.prompt.escape import markup
 from tertulia.run.journal import FallbackStep, Journal, Run, SentPrompt, ToolRun
 from tertulia.run.loop import RunLoop, RunOptions, append_turns
-from tertulia.run.model_calls import ModelCalls, Sleep
+from tertulia.run.model_calls import ModelCalls
 from tertulia.run.outcome import ParsedTexts, run_outcome
 from tertulia.run.run_host import AttachesMedia, RunHost
 from tertulia.turns import Prompt, Record, Settings
@@ -143,32 +143,26 @@ class Replayer:
 
     def __init__(
         self,
-        store: StoreProtocol,
+        shared: Shared,
         spending: SpendTracker,
-        *,
-        persona: Persona,
         context: ContextOptions,
-        behavior: Behavior,
-        limits: CurrentLimits,
-        zone: str,
         handlers: Mapping[str, TaskHandler] | None = None,
-        sleep: Sleep,
     ) -> None:
-        self._store = store
+        self._store = shared.store
         self._spending = spending
-        self.persona = persona  # that the bot has now
+        self._identity = shared.identity
         self._context = context
-        self._behavior = behavior
-        self._limits = limits
-        self._zone = zone
+        self._behavior = shared.behavior
+        self._limits = shared.limits
+        self._zone = shared.zone
+        self._sleep = shared.sleep
         self._handlers = handlers or {}
-        self._kinds = block_kinds(self._handlers, behavior)
-        self._sleep = sleep
-        self._media = ReadMedia(store.media)
+        self._kinds = block_kinds(self._handlers, self._behavior)
+        self._media = ReadMedia(shared.store.media)
         self._decoder = Decoder()
         self._attachments = Attachments(self._media, self._decoder, now=spending.now)
         self._moment = spending.now()  # of the run whose context is gathered
-        self._search = MessageRecall(store.index_reader, embedders=_free_embedder, now=lambda: self._moment)
+        self._search = MessageRecall(shared.store.index_reader, embedders=_free_embedder, now=lambda: self._moment)
         self._asked: dict[str, Model] = {}  # by their accounts, where files may be uploaded
 
     async def aclose(self) -> None:
@@ -179,6 +173,11 @@ class Replayer:
                 with suppress(TertuliaError):
                     await model.delete_file(handle.name)
         await self._decoder.close()
+
+    @property
+    def persona(self) -> Persona:
+        """The persona that the bot has now."""
+        return self._identity.persona
 
     def profile_named(self, name: str | None) -> Profile | None:
         """Return the profile of that name with the options of the bot."""
@@ -355,17 +354,21 @@ class Replayer:
         )
         worker = DescriptionWorker(known, makers, limits=self._limits, now=at)
         return PromptBuilder(
-            past.log,
-            past.knowledge,
-            DelimiterCache(delimiter),
+            PromptSources(
+                messages=past.log,
+                knowledge=past.knowledge,
+                describer=MediaDescriber(known, makers, worker),
+                media=ContextMedia(fetcher),
+            ),
+            PromptLayout(
+                profile=profile,
+                options=self._context,
+                zone=self._zone,
+                task_blocks=block_lines(self._handlers, self._kinds, self._behavior),
+            ),
             Identity(replace(persona, name=persona.name or me.persona or me.name), {platform.name: platform}),
-            MediaDescriber(known, makers, worker),
-            ContextMedia(fetcher),
-            profile=profile,
-            options=self._context,
-            zone=self._zone,
+            DelimiterCache(delimiter),
             now=at,
-            task_blocks=block_lines(self._handlers, self._kinds, self._behavior),
         )
 
     def _attachments_of(self, past: PastRun) -> Attachments:

@@ -351,6 +351,12 @@ OWN = {
     "usage": Section("usage", "day place model calls input cached output thought money", _detach_usage, by=_THEIRS),
     "reactions": Section("reactions", "place message_id emojis at", by=_BY_NAME),
     "rooms": Section("room_guests", "name joined_at", by="author = :author"),
+    "agents": Section(
+        "agents",
+        "name text at removed_at",
+        _run("UPDATE agents SET author = NULL WHERE id IN (:rows)"),
+        by="author = :author",
+    ),
     "commands": Section("commands", "place command argument message", by=_BY_NAME),
     "places": Section(remove=_SHOWN),  # `remove_place_part` removes them
     "chats": Section("chats", "name exchange", key="name"),

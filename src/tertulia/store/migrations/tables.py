@@ -224,6 +224,31 @@ CONVERSATIONS = (
         replaced TEXT NOT NULL,  -- the value of the config at that time
         at TEXT NOT NULL
     )""",
+    f"""CREATE TABLE agents (  -- that owners added while the bot ran
+        id {SEQUENCE},
+        name TEXT NOT NULL,
+        text TEXT NOT NULL,  -- of its persona
+        author INTEGER REFERENCES authors (id) ON DELETE SET NULL,  -- who added it; NULL: forgotten since
+        at TEXT NOT NULL,
+        removed_at TEXT
+    )""",
+    "CREATE UNIQUE INDEX agents_by_name ON agents (name) WHERE removed_at IS NULL",
+    "CREATE INDEX agents_by_author ON agents (author) WHERE author IS NOT NULL",
+    """CREATE TABLE place_agents (  -- which administrators chose
+        place INTEGER PRIMARY KEY REFERENCES places (id) ON DELETE CASCADE,
+        agents TEXT,  -- JSON: their names; NULL: not chosen
+        default_agent TEXT  -- NULL: not chosen
+    )""",
+    f"""CREATE TABLE presences (  -- from which message to which an agent was in a place
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        agent TEXT NOT NULL,
+        since INTEGER NOT NULL,  -- the number of the first message
+        until INTEGER,  -- that of the first one after the last; NULL: it is still there
+        joined_at TEXT NOT NULL,
+        left_at TEXT,
+        PRIMARY KEY (place, agent, since)
+    ) {BY_KEY}""",
+    "CREATE INDEX presences_of_agents ON presences (agent, place) WHERE until IS NULL",
     f"""CREATE TABLE orders (  -- what people asked of the bot from outside of its process
         id {SEQUENCE},
         order_id TEXT NOT NULL UNIQUE,
