@@ -231,8 +231,8 @@ class PastPasts:
     def __init__(self, pasts: WindowPasts) -> None:
         self._pasts = pasts
 
-    async def find(self, place: Place, since: int, start: int) -> WindowPast | None:
-        return await self._pasts.find(place, since, start)
+    async def find(self, place: Place, since: int, start: int, *, agent: str | None = None) -> WindowPast | None:
+        return await self._pasts.find(place, since, start, agent=agent)
 
     async def add(self, place: Place, past: WindowPast, *, seen: EpisodeCursor) -> WindowPast:
         return past

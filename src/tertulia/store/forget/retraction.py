@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from tertulia.memory.values import FactRules
+from tertulia.memory.values import Fact, FactRules
 from tertulia.messages import Quote
 from tertulia.store import episodes, search_index
 from tertulia.store.database import Database
@@ -119,7 +119,10 @@ def _merge_again(
     remove_summaries(database, people)
     for person in people:
         before = select_facts(database, "f.about = :about", about=person)
-        after = {fact.id: fact for fact in rules.merge_again(before, frozenset(gone), left)}
+        after: dict[str, Fact] = {}
+        for agent in {fact.agent for fact in before}:  # facts of one owner are merged
+            theirs = [fact for fact in before if fact.agent == agent]
+            after |= {fact.id: fact for fact in rules.merge_again(theirs, frozenset(gone), left)}
         changed = [after[fact.id] for fact in before if after.get(fact.id, fact) != fact]
         upsert_facts(database, changed, rules)
         add_fact_changes(database, rows_of_facts(database, [fact.id for fact in changed]))
