@@ -4,12 +4,12 @@ Group commit. A synced commit waits for the disk, so one commit for each write w
 writes a second. The writer takes all jobs that were queued during the last commit, runs them in one transaction and
 commits once. A caller gets its result only after that commit, so the change is on the disk by then.
 
-One job must not fail because of another. If a job raises, the transaction is rolled back and all jobs run again, each
-in a savepoint: the failed ones are rolled back alone, the others are committed. If the database ends the transaction
-itself (the disk is full), each job runs in a transaction of its own; if the same may succeed when it is run again (two
-transactions locked each other), all run again, a few times. A job may therefore run more than once, so it must change
-nothing but the database. After a failed fsync nobody knows what the disk holds: the writer then refuses all writes, as
-it does when another bot has taken the store over.
+One job must not fail because of another. If a job raises, or the database ends the transaction itself (the disk is
+full), the transaction is rolled back and both halves of the jobs run again, each in a transaction of its own, until the
+failed one is alone. If the same may succeed when it is run again (two transactions locked each other), all run again, a
+few times. A job may therefore run more than once, so it must change nothing but the database. After a failed fsync
+nobody knows what the disk holds: the writer then refuses all writes, as it does when another bot has taken the store
+over.
 """
 
 import asyncio
@@ -38,7 +38,8 @@ Operation = Callable[[Any], T]
 MAX_BATCH = 512  # jobs in one commit at most
 MAX_ATTEMPTS = 5  # of a batch that may succeed when it is run again
 _PAUSE = 0.02  # seconds before that
-_ARGUMENT_FAULT: ContextVar[Callable[[], str | None]] = ContextVar("_ARGUMENT_FAULT", default=lambda: None)
+_Calls = tuple[Any, ...]  # the calls that we are in: those outside of the last, its function and its arguments; or ()
+_CALLS: ContextVar[_Calls] = ContextVar("_CALLS", default=())
 
 
 class Job(NamedTuple):
@@ -48,7 +49,7 @@ class Job(NamedTuple):
     future: "asyncio.Future[Any]"
     autocommit: bool = False  # runs outside of any transaction
     places: Sequence[Place] = ()  # whose rows it changes
-    argument_fault: Callable[[], str | None] = lambda: None  # what is wrong with the arguments of its caller
+    calls: _Calls = ()  # by which it came
 
 
 class Outcome(NamedTuple):
@@ -77,7 +78,7 @@ class ConnectionThread(ABC):
         if self._closed:
             raise InvalidValue("the store is closed")
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._queue.put(Job(operation, future, autocommit, places, _ARGUMENT_FAULT.get()))
+        self._queue.put(Job(operation, future, autocommit, places, _CALLS.get()))
         return await future
 
     async def close(self) -> None:
@@ -173,16 +174,23 @@ class WriterThread(ConnectionThread):
         return [Outcome(error=failed) for _ in jobs]
 
     def _commit_batch(self, jobs: list[Job]) -> list[Outcome]:
-        """Run jobs in one transaction; if the database fails it, run each job in a transaction of its own."""
+        """Run jobs in one transaction; if one of several fails, run each half in a transaction of its own."""
         places = _places(jobs)
         start = _attempt(lambda database: database.begin(places), self.database)
         if start.error:
             return [start] * len(jobs)
+        found: list[Outcome] = []
         try:
-            found = self._run_all(jobs) or self._run_in_savepoints(jobs)
-            self.before_commit(self.database)
-            self.database.commit()
-            self._publish()
+            for job in jobs:
+                found.append(self._run_job(job))
+                if found[-1].error:
+                    self.database.undo()
+                    break
+            else:
+                self.before_commit(self.database)
+                self.database.commit()
+                self._publish()
+                return found
         except self.database.errors as error:
             self.database.undo()
             match self.database.failure(error):
@@ -194,38 +202,9 @@ class WriterThread(ConnectionThread):
                     return self._fail_for_good("another bot has taken the store over", error, jobs)
                 case Failure.AGAIN:
                     raise _RunAgain(self.database.translate(error)) from error
-            if len(jobs) > 1:
-                return [outcome for job in jobs for outcome in self.run_batch([job])]
-            return [Outcome(error=self.database.translate(error))]
-        return found
-
-    def _run_all(self, jobs: list[Job]) -> list[Outcome]:
-        """Run jobs one after another; return nothing if one of them failed."""
-        found: list[Outcome] = []
-        for job in jobs:
-            outcome = self._run_job(job)
-            if outcome.error:
-                return []
-            found.append(outcome)
-        return found
-
-    def _run_in_savepoints(self, jobs: list[Job]) -> list[Outcome]:
-        """Roll back and run the jobs again, each in a savepoint, so that a failed one is rolled back alone."""
-        self.database.undo()
-        self.database.begin(_places(jobs))
-        return [self._run_in_savepoint(job) for job in jobs]
-
-    def _run_in_savepoint(self, job: Job) -> Outcome:
-        def work(database: Connection) -> Any:
-            value = job.operation(database)
-            self.before_commit(database)
-            database.flush()
-            return value
-
-        before = self.database.savepoint()
-        outcome = self._run_job(job._replace(operation=work))
-        self.database.end_savepoint(before, undo=outcome.error is not None)
-        return outcome
+            found = [_without_fault(jobs[0], Outcome(error=self.database.translate(error)))]
+        middle = len(jobs) // 2
+        return [*self.run_batch(jobs[:middle]), *self.run_batch(jobs[middle:])] if middle else found
 
     def _run_job(self, job: Job) -> Outcome:
         outcome = _run_operation(job, self.database)
@@ -339,8 +318,7 @@ def _without_database(call: _Method[R, P, T], work: _Work[R, P, T]) -> _Method[R
 def _checked(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
     @wraps(method)
     async def call(*args: P.args, **named: P.kwargs) -> T:
-        outer = _ARGUMENT_FAULT.get()
-        token = _ARGUMENT_FAULT.set(lambda: outer() or argument_fault(method, args, named))
+        token = _CALLS.set((_CALLS.get(), method, args, named))
         try:
             return await method(*args, **named)
         except InvalidValue:
@@ -353,7 +331,7 @@ def _checked(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Corouti
             raise translate(error, "the store", None) from error  # rows that were read before are decoded here
         finally:
             try:  # noqa: SIM105 (each call goes through here, and `suppress` takes longer than all the rest)
-                _ARGUMENT_FAULT.reset(token)
+                _CALLS.reset(token)
             except ValueError:  # a call that nobody awaits any more is closed in another context
                 pass
 
@@ -365,12 +343,21 @@ def _places(jobs: list[Job]) -> list[Place]:
 
 
 def _run_operation(job: Job, database: Connection) -> Outcome:
-    outcome = _attempt(job.operation, database)
-    if isinstance(outcome.error, StoreBroken) and (fault := job.argument_fault()):
+    return _without_fault(job, _attempt(job.operation, database))
+
+
+def _without_fault(job: Job, outcome: Outcome) -> Outcome:
+    """Return the outcome of a job; where its arguments are to blame, not the store, with an error that says so."""
+    if isinstance(outcome.error, StoreBroken) and (fault := _fault_of(job.calls)):
         mistake = InvalidValue(fault)
         mistake.__cause__ = outcome.error.__cause__
         return Outcome(error=mistake)
     return outcome
+
+
+def _fault_of(calls: _Calls) -> str | None:
+    """Return what is wrong with the arguments of one of some calls, the outer ones first."""
+    return (_fault_of(calls[0]) or argument_fault(*calls[1:])) if calls else None
 
 
 def _attempt(operation: Operation[Any], database: Connection) -> Outcome:
