@@ -9,11 +9,11 @@ from msgspec import Struct
 from tertulia import errors
 from tertulia.characters import is_blank
 from tertulia.context.values import require_names
+from tertulia.engine.agents.meant import Rule
 from tertulia.engine.languages import BUILT_IN, languages_with, lines_in
 from tertulia.engine.languages.english import ENGLISH
 from tertulia.engine.languages.lines import Lines
 from tertulia.engine.places import is_identified, require_places
-from tertulia.engine.triggers import Rule
 from tertulia.errors import InvalidValue, NotAllowed, TertuliaError
 from tertulia.memory.values import Fact
 from tertulia.messages import Author, Place
@@ -79,6 +79,7 @@ class Behavior(Struct, frozen=True, kw_only=True):
     forget_question: Callable[[Sequence[Fact]], str] = forget_question  # about facts that a model would forget
     owners: tuple[str, ...] = ()  # who runs the agent: their accounts, as `service:id`; they administer every place
     allowed_places: tuple[str, ...] = ()  # as `service:id`, or a kind of places such as `direct`; empty: all
+    agents_locked: bool = False  # whether commands cannot change who is in a place
     language: str = "en"  # of the lines for people whose own is unknown, or has no lines
     lines: dict[str, dict[str, str]] = {}  # added or changed lines, by language and name: engine.languages.lines
 

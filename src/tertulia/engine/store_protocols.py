@@ -450,8 +450,11 @@ class AgentStore(Protocol):
 
     async def set_cast(self, place: Place, cast: PlaceCast) -> None: ...
 
-    async def join(self, place: Place, agent: str, *, at: datetime) -> None:
-        """Store that an agent is in a place, from the next message on; nothing changes for one that is there."""
+    async def join(self, place: Place, agent: str, *, at: datetime, since: int | None = None) -> None:
+        """Store that an agent is in a place, since the message of that number, by default from the next one on.
+
+        Nothing changes for one that is there.
+        """
         ...
 
     async def leave(self, place: Place, agent: str, *, at: datetime) -> None:

@@ -56,13 +56,13 @@ class SqlAgents(Repository):
         upsert_row(database, "place_agents", "place", place=upsert_place(database, place), **_CAST.encode(cast))
 
     @writing
-    def join(self, database: Database, place: Place, agent: str, *, at: datetime) -> None:
+    def join(self, database: Database, place: Place, agent: str, *, at: datetime, since: int | None = None) -> None:
         row = upsert_place(database, place)
         upsert_title(database, place, row)
         insert = """INSERT INTO presences (place, agent, since, joined_at)
-            SELECT id, :agent, messages, :at FROM places WHERE id = :place AND NOT EXISTS (
+            SELECT id, :agent, coalesce(:since, messages), :at FROM places WHERE id = :place AND NOT EXISTS (
                 SELECT 1 FROM presences WHERE place = :place AND agent = :agent AND until IS NULL)"""
-        database.run(insert, place=row, agent=clean(agent), at=format_time(at))
+        database.run(insert, place=row, agent=clean(agent), since=since, at=format_time(at))
 
     @writing
     def leave(self, database: Database, place: Place, agent: str, *, at: datetime) -> None:
