@@ -7,7 +7,7 @@ from bench.locomo import Conversation, Question
 from msgspec.structs import replace
 
 from tertulia.memory.retrieval.terms import terms
-from tertulia.memory.values import IndexReader, PlaceView, Posting, Row, WantedTerm
+from tertulia.memory.values import IndexReader, PlaceView, Posting, Row, SeenBy, WantedTerm
 from tertulia.messages import Author, Message, Place
 from tertulia.parts import Text
 
@@ -22,12 +22,12 @@ class Excerpt:
         self._index = index
         self._new = {old: new for new, old in enumerate(numbers)}
 
-    async def view(self, place: Place, author: Author) -> PlaceView | None:
-        seen = await self._index.view(place, author)
+    async def view(self, place: Place, author: Author, *, seen_by: SeenBy | None = None) -> PlaceView | None:
+        seen = await self._index.view(place, author, seen_by=seen_by)
         size = len(self._new)
         return seen and replace(seen, size=size, embedded=dict.fromkeys(seen.embedded, size))
 
-    async def own_view(self, place: Place, author: Author) -> PlaceView | None:
+    async def own_view(self, place: Place, author: Author, *, seen_by: SeenBy | None = None) -> PlaceView | None:
         return None
 
     async def rows(self, view: PlaceView, since: int) -> Sequence[Row]:

@@ -380,13 +380,15 @@ class Chat:
         return Journal(run=run, prompt=first)
 
     def _loop(self, journal: Journal, layers: ChatLayers, *, streaming: bool) -> RunLoop:
+        stored, timeout = self._stored, self._call_timeout
+        calls = ModelCalls(streaming=streaming, retries=0, timeout=timeout, now=self._now, noting=stored is not None)
         return RunLoop(
             journal,
             _ChatHost(layers, self._large_data, self._expired_files),
-            store=self._stored.runs if self._stored else InMemoryJournal(),
+            store=stored.runs if stored else InMemoryJournal(),
             models=[self.model],
             toolbox=self._toolbox,
-            calls=ModelCalls(streaming=streaming, retries=0, timeout=self._call_timeout, now=self._now),
+            calls=calls,
             options=RunOptions(steps=self._steps, fallbacks=()),
         )
 

@@ -24,7 +24,7 @@ from tertulia.models.base import Model, media_taken
 from tertulia.parts import Media, Part, Text, ToolResult
 from tertulia.profiles import PROFILES
 from tertulia.run.dynamic_layer import DynamicLayer
-from tertulia.run.stored_chat import ChatHome
+from tertulia.run.stored_chat import StoredChat, UnstoredChat
 from tertulia.turns import Layer, Prompt, Turn
 
 AGENT, PERSON = Author(id="agent", name=""), Author(id="", name="")
@@ -64,7 +64,9 @@ class PlainLayers:
 class ChatContext:
     """Returns the layers of each exchange of a chat: those of a context if there are *options* for one."""
 
-    def __init__(self, options: ContextOptions | None, home: ChatHome, *, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, options: ContextOptions | None, home: StoredChat | UnstoredChat, *, now: Callable[[], datetime]
+    ) -> None:
         self._options = options
         self._home = home
         self._now = now

@@ -114,7 +114,7 @@ class Layer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     turns: tuple[Turn, ...] = ()
 
 
-class Prompt(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Prompt(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     layers: tuple[Layer, ...]
     tools: tuple[ToolSpec, ...] = ()
     settings: Settings = Settings()

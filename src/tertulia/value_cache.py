@@ -2,7 +2,7 @@
 
 A long chat is rendered, repaired, counted and encoded again for every request, and all but the newest message is as it
 was. So each message is rendered once and each turn encoded once: the result is stored in the `__dict__` of the instance
-(msgspec's `dict=True`: `Message`, `Turn` and `ToolSpec` have one).
+(msgspec's `dict=True`: `Message`, `Turn`, `ToolSpec` and `Prompt` have one).
 
 What may be cached: the result of a pure function of the value and of what the key says. The key is a text. It begins
 with the name of the result and goes on with everything else the result depends on: `gemini gemini-3.8-flash`, `fit

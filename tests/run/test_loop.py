@@ -1,6 +1,7 @@
 """The loop asks, runs tools and asks again, up to its limits."""
 
 import asyncio
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -167,6 +168,30 @@ async def test_tools_that_have_ended_are_told_before_a_cancellation(runs: RunSto
         ToolRun(step=0, number=0, call=BOOK, began_at=NOON, result=booked, ended_at=NOON),
         ToolsStopped(results=user(booked, left)),
     ]
+
+
+async def test_a_reader_who_leaves_while_tools_run_stops_them(runs: RunStore) -> None:
+    stopped = asyncio.Event()
+
+    async def book(seat: int) -> str:
+        return "booked"
+
+    async def look(place: str) -> str:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+        return ""
+
+    box, prompt = Toolbox([book, look]), Prompt.of("go")
+    await runs.begin(RUN, prompt, at=NOON)
+    loop = a_loop(runs, Journal(run=RUN, prompt=prompt), model=Scripted([BOOK, LOOK]), toolbox=box)
+    async with aclosing(loop.run()) as events:
+        async for event in events:
+            if isinstance(event, ToolRun):
+                break
+
+    await stopped.wait()
 
 
 async def test_an_error_of_the_store_is_raised_as_it_is(runs: RunStore) -> None:

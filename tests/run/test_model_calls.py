@@ -9,7 +9,7 @@ from tertulia.errors import ResponseUnreadable, TimedOut
 from tertulia.models.base import Response
 from tertulia.models.calls import Call
 from tertulia.parts import Part, Text
-from tertulia.run.model_calls import AttemptFailed, ModelCalls, Piece, RetryWaits
+from tertulia.run.model_calls import AttemptFailed, CallEvent, ModelCalls, RetryWaits
 from tertulia.turns import Prompt, model
 
 ASKED = Prompt.of("hi")
@@ -37,9 +37,9 @@ class Dripping:
             self.closed = True
 
 
-async def read(calls: ModelCalls, asked: Dripping, *, pause: float = 0.0) -> list[Piece]:
+async def read(calls: ModelCalls, asked: Dripping, *, pause: float = 0.0) -> list[CallEvent]:
     """What the reader of an answer gets; without the calls."""
-    pieces: list[Piece] = []
+    pieces: list[CallEvent] = []
     async for piece in calls.request(asked, ASKED):
         if not isinstance(piece, Call):
             pieces.append(piece)
@@ -81,8 +81,8 @@ def test_what_arrived_before_an_attempt_failed_is_void() -> None:
     loop, asked = Loop(), Dripping(2)
     word = Text(text="word ")
 
-    async def pieces() -> list[Piece | str]:
-        found: list[Piece | str] = []
+    async def pieces() -> list[CallEvent | str]:
+        found: list[CallEvent | str] = []
         with suppress(TimedOut):
             async for piece in ModelCalls(streaming=True, retries=1, timeout=15).request(asked, ASKED):
                 found.append(f"call {piece.attempt} {piece.status}" if isinstance(piece, Call) else piece)
@@ -97,7 +97,7 @@ def test_what_arrived_before_an_attempt_failed_is_void() -> None:
 
 
 async def test_a_call_that_is_stopped_is_told_before_the_cancellation() -> None:
-    calls: list[Piece] = []
+    calls: list[CallEvent] = []
 
     async def asked() -> None:
         async for piece in ModelCalls().request(Dripping(1), ASKED):

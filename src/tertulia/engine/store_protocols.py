@@ -451,9 +451,9 @@ class AgentStore(Protocol):
     async def set_cast(self, place: Place, cast: PlaceCast) -> None: ...
 
     async def join(self, place: Place, agent: str, *, at: datetime, since: int | None = None) -> None:
-        """Store that an agent is in a place, since the message of that number, by default from the next one on.
+        """Store that an agent is in a place, from the next message on; nothing changes for one that is there.
 
-        Nothing changes for one that is there.
+        One that was never there before is there from the number *since* on, if that is said.
         """
         ...
 

@@ -107,7 +107,11 @@ def media_in_turn(turn: Turn) -> tuple[Media, ...]:
 
 
 def turns_with_media(prompt: Prompt) -> list[Turn]:
-    """Return the turns that have media: at the others of a long history one look each is enough."""
+    """Return the turns that have media; cached. At the others of a long history one look each is enough."""
+    return cached(prompt, "turns with media", _turns_with_media)
+
+
+def _turns_with_media(prompt: Prompt) -> list[Turn]:
     return [
         turn
         for layer in prompt.layers

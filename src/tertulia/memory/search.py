@@ -15,7 +15,7 @@ from tertulia.memory.retrieval.features import Bytes, Floats, build_columns, vec
 from tertulia.memory.retrieval.index import MAX_QUERY_LENGTH, parse_query
 from tertulia.memory.retrieval.ranker import PlaceIndex, Postings, ScoredCandidates, explain, look_up, name_terms
 from tertulia.memory.retrieval.terms import term_prefix, words
-from tertulia.memory.values import IndexReader, PlaceView, Query
+from tertulia.memory.values import IndexReader, PlaceView, Query, SeenBy
 from tertulia.messages import Author, Message, Place
 
 log = logging.getLogger(__name__)
@@ -54,11 +54,13 @@ class Search:
         self._index = index
         self._embedders = embedders
         self._now = now
-        self._cache: OrderedDict[tuple[int, bool], PlaceIndex] = OrderedDict()
+        self._cache: OrderedDict[tuple[int, bool, str | None], PlaceIndex] = OrderedDict()
         self._failed: dict[str, datetime] = {}  # moment of the last failure of each embedder
 
-    async def find(self, query: str, *, place: Place, author: Author, limit: int = 20) -> list[SearchResult]:
-        """Find messages of *place* that answer *query*, best first; none that *author* may not see there.
+    async def find(
+        self, query: str, *, place: Place, author: Author, limit: int = 20, seen_by: SeenBy | None = None
+    ) -> list[SearchResult]:
+        """Find messages of *place* that answer *query*, best first; none that *author* or the agent may not see there.
 
         In a direct chat of *author*, their own words in groups are found too.
         """
@@ -66,8 +68,8 @@ class Search:
         if limit < 1 or not any(words(query)):
             return []
         embedded: dict[str, Floats | None] = {}
-        here = await self._find(query, await self._index.view(place, author), limit, embedded)
-        own = await self._find(query, await self._index.own_view(place, author), limit, embedded)
+        here = await self._find(query, await self._index.view(place, author, seen_by=seen_by), limit, embedded)
+        own = await self._find(query, await self._index.own_view(place, author, seen_by=seen_by), limit, embedded)
         return sorted([*here, *own], key=lambda one: -one.score)[:limit] if own else here
 
     async def _find(
@@ -146,7 +148,7 @@ class Search:
 
     async def _place_index(self, view: PlaceView, embedder: str | None) -> PlaceIndex:
         """Return the index of a place as it is now; of a cached place only what is new is read."""
-        key = (view.row, view.own is not None)
+        key = (view.row, view.own is not None, view.agent)
         cached = self._cache.pop(key, None)
         if cached is not None and _version(cached.view) != _version(view):
             cached = None
@@ -200,4 +202,4 @@ class Search:
 
 def _version(view: PlaceView) -> object:
     """Return the version of a view; while it is the same, only new messages are added to the cached index."""
-    return (view.first, view.edition, view.blocked) if view.own is None else view
+    return (view.first, view.edition, view.blocked, view.stays) if view.own is None else view

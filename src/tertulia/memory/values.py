@@ -36,6 +36,18 @@ class Subject(Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str = ""
 
 
+class SeenBy(Struct, frozen=True, kw_only=True):
+    """An agent that reads memory. Of direct chats it sees only what was said while it was there."""
+
+    agent: str
+    present: bool = False  # of groups too
+    own: bool = False  # of facts and summaries only its own, not those that all agents share
+
+    def is_limited_in(self, place: Place) -> bool:
+        """Return whether it sees only what was said in a place while it was there."""
+        return self.present or place.kind == "direct"
+
+
 class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that is known about a person, with the messages it was learned from."""
 
@@ -53,6 +65,7 @@ class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True):
     held_until: datetime | None = None  # no longer true since then
     superseded_by: str | None = None  # the id of the newer fact
     imported_from: str = ""  # the program that learned it; such a fact may have no sources
+    agent: str | None = None  # whose own it is; None: all agents share it
 
 
 def is_current(fact: Fact, now: datetime) -> bool:
@@ -88,6 +101,7 @@ class Summary(Struct, frozen=True, kw_only=True, omit_defaults=True):
     facts: int  # how many it was made from
     digest: str  # of those facts; the summary is stale if `facts_digest` is another now
     made_at: datetime  # aware
+    agent: str | None = None  # for which it was made, where that is limited; None: for all others
 
 
 class UnreadRange(Struct, frozen=True, kw_only=True):
@@ -233,10 +247,12 @@ class Facts(Protocol):
         asked_by: Subject | None = None,
         limit: int = 50,
         at: datetime | None = None,
+        seen_by: SeenBy | None = None,
     ) -> Sequence[Fact]:
         """Current facts about a person that *asked_by* may see in *place*, the most useful first.
 
-        Without *asked_by*: what everybody there may see; in a direct chat, what its person may see.
+        Without *asked_by*: what everybody there may see; in a direct chat, what its person may see. With *seen_by* only
+        what that agent sees: facts that say what was said while it was there.
         """
         ...
 
@@ -266,8 +282,13 @@ class Facts(Protocol):
 class Summaries(Protocol):
     """The store of summaries."""
 
-    async def summary(self, subject: Subject, *, place: Place, at: datetime | None = None) -> Summary | None:
-        """Return the summary of a person in *place*; None if one of its facts is no longer current at *at*."""
+    async def summary(
+        self, subject: Subject, *, place: Place, at: datetime | None = None, seen_by: SeenBy | None = None
+    ) -> Summary | None:
+        """Return the summary of a person in *place*; None if one of its facts is no longer current at *at*.
+
+        For an agent that is limited there it is the one that was made for it.
+        """
         ...
 
     async def summarise(self, summary: Summary, *, made_of: Sequence[str] = ()) -> None:
@@ -336,11 +357,14 @@ class Episodes(Protocol):
         """Ranges before the cursor without an episode, or with one that holds somebody who is blocked now."""
         ...
 
-    async def listed(self, place: Place) -> Sequence[Episode]:
-        """Return the episodes of a place since it became direct or a group, oldest first; none with blocked authors."""
+    async def listed(self, place: Place, *, seen_by: SeenBy | None = None) -> Sequence[Episode]:
+        """Return the episodes of a place since it became direct or a group, oldest first; none with blocked authors.
+
+        With *seen_by* only those during which that agent was there.
+        """
         ...
 
-    async def visible_to(self, target: Message) -> Sequence[Episode]:
+    async def visible_to(self, target: Message, *, seen_by: SeenBy | None = None) -> Sequence[Episode]:
         """Return the episodes that the author of *target* may see in its place, oldest first."""
         ...
 
@@ -352,13 +376,14 @@ class WindowPast(Struct, frozen=True, kw_only=True, omit_defaults=True):
     start: int  # number of the first message in the window
     text: str = ""
     people: tuple[str, ...] = ()  # ids of the authors it is made from
+    agent: str | None = None  # for which it was made, where that is limited; None: for all others
 
 
 class WindowPasts(Protocol):
     """Stores, for each window, the summary of the messages before it."""
 
-    async def find(self, place: Place, since: int, start: int) -> WindowPast | None:
-        """Return the past of a window; its text is empty if one of its authors is blocked now."""
+    async def find(self, place: Place, since: int, start: int, *, agent: str | None = None) -> WindowPast | None:
+        """Return the past of a window, made for an agent or for all; empty if one of its authors is blocked now."""
         ...
 
     async def add(self, place: Place, past: WindowPast, *, seen: EpisodeCursor) -> WindowPast:
@@ -477,16 +502,18 @@ class PlaceView(Struct, frozen=True, kw_only=True):
     embedded: dict[str, int] = {}  # embedder: number up to which all messages have vectors
     embedder: str = ""  # the chosen one
     own: tuple[tuple[int, int], ...] | None = None  # of one's own words in groups: place and number of each message
+    agent: str | None = None  # that sees only what was said while it was there; None: everything is seen
+    stays: tuple[tuple[int, int | None], ...] = ()  # from which number to which that agent was there
 
 
 class IndexReader(Protocol):
     """Reads the index for a search. Every method is about one view."""
 
-    async def view(self, place: Place, author: Author) -> PlaceView | None:
+    async def view(self, place: Place, author: Author, *, seen_by: SeenBy | None = None) -> PlaceView | None:
         """Return the state of *place* for *author*; None if nothing is visible."""
         ...
 
-    async def own_view(self, place: Place, author: Author) -> PlaceView | None:
+    async def own_view(self, place: Place, author: Author, *, seen_by: SeenBy | None = None) -> PlaceView | None:
         """Return what *author* said in groups, as a view for their direct chat *place*; None for other places."""
         ...
 

@@ -4,7 +4,8 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import zip_longest
+from itertools import islice
+from operator import add
 
 import msgspec
 from msgspec import Struct
@@ -59,39 +60,45 @@ class Ledgers:
 
     def __init__(self, most: int = MAX_PLACES) -> None:
         self._most = most
-        self._last: OrderedDict[str, tuple[str, tuple[Piece, ...]]] = OrderedDict()
+        self._last: OrderedDict[str, tuple[str, tuple[Piece, ...], list[int]]] = OrderedDict()
 
     def measure(self, place: str, prompt: Prompt, model: str) -> PromptSize:
         """Return the size of a prompt that is about to be sent, and what of it repeats the one before."""
         pieces = tuple(_pieces(prompt))
-        model_before, before = self._last.pop(place, ("", ()))
-        self._last[place] = model, pieces
+        model_before, before, tokens = self._last.pop(place, ("", (), []))
+        same = _count_same(before, pieces)
+        common = _common_prefix(before, pieces, same)  # first: of a piece that has grown it counts only the rest
+        tokens = [*tokens[:same], *(_tokens(piece) for _, piece in pieces[same:])]
+        self._last[place] = model, pieces, tokens
         if len(self._last) > self._most:
             self._last.popitem(last=False)
-        stable, broken_by = _stable_prefix(before, pieces)
-        instructions = tuple(_tokens(layer.instruction) for layer in prompt.layers)
-        turns = (sum(map(turn_tokens, layer.turns)) for layer in prompt.layers)
-        size = PromptSize(
-            tools=_tokens(prompt.tools) if prompt.tools else 0,
-            layers=tuple(map(sum, zip(instructions, turns, strict=True))),
-            instructions=instructions,
-        )
+        size = _size(prompt, iter(tokens))
         if not before:
             return replace(size, cause="nothing to compare with: the first request, or the first since a start")
         if model != model_before:
             return replace(size, broken_by="model", cause="another model is asked")
-        cause = _cause(before, pieces, broken_by) if broken_by else ""
-        return replace(size, stable=stable, broken_by=broken_by, cause=cause)
+        broken = _first_broken(before, pieces, same)
+        broken_by = before[broken][0] if broken < len(before) else None
+        cause = _cause(before, pieces, broken) if broken_by else ""
+        return replace(size, stable=sum(tokens[:same]) + common, broken_by=broken_by, cause=cause)
 
     def clear(self) -> None:
         """Forget the prompts: they may hold what was forgotten."""
         self._last.clear()
 
 
-def _cause(before: tuple[Piece, ...], now: tuple[Piece, ...], layer: str) -> str:
-    """Return in words why *layer* is not repeated."""
-    at = _first_broken(before, now)
-    old, new = before[at][1], now[at][1] if at < len(now) else None
+def _size(prompt: Prompt, tokens: Iterator[int]) -> PromptSize:
+    """Return the size of a prompt by the *tokens* of its pieces."""
+    tools = next(tokens) if prompt.tools else 0
+    instructions = tuple([next(tokens) if layer.instruction else 0 for layer in prompt.layers])
+    turns = [sum(islice(tokens, len(layer.turns))) for layer in prompt.layers]
+    return PromptSize(tools=tools, layers=tuple(map(add, instructions, turns)), instructions=instructions)
+
+
+def _cause(before: tuple[Piece, ...], now: tuple[Piece, ...], at: int) -> str:
+    """Return in words why the piece of *before* at this place is not repeated."""
+    layer, old = before[at]
+    new = now[at][1] if at < len(now) else None
     if layer == "tools" or isinstance(new, tuple):
         return "the tools are others"
     if isinstance(old, str):
@@ -150,10 +157,14 @@ class Ledger:
     def record_request(self, prompt: Prompt) -> LedgerEntry:
         """Add a request that is about to be sent."""
         pieces = tuple(_pieces(prompt))
-        stable, broken_by = _stable_prefix(self._last, pieces)
+        before, same = self._last, _count_same(self._last, pieces)
+        broken, common = _first_broken(before, pieces, same), _common_prefix(before, pieces, same)
         layers = layer_entries(prompt)
         entry = LedgerEntry(
-            layers=layers, tokens=sum(layer.tokens for layer in layers), stable=stable, broken_by=broken_by
+            layers=layers,
+            tokens=sum(layer.tokens for layer in layers),
+            stable=sum(_tokens(piece) for _, piece in pieces[:same]) + common,
+            broken_by=before[broken][0] if broken < len(before) else None,
         )
         self.entries.append(entry)
         self.prompt, self._last = prompt, pieces
@@ -177,26 +188,18 @@ def _pieces(prompt: Prompt) -> Iterator[Piece]:
             yield HISTORY if layer.name == "static" else layer.name, turn
 
 
-def _stable_prefix(before: tuple[Piece, ...], now: tuple[Piece, ...]) -> tuple[int, str | None]:
-    """Return the tokens of the common prefix, and the first layer of *before* that is not repeated."""
-    broken = _first_broken(before, now)
-    tokens = 0
-    for old, new in zip(before, now, strict=False):
+def _count_same(before: tuple[Piece, ...], now: tuple[Piece, ...]) -> int:
+    """Return with how many equal pieces two prompts begin."""
+    for at, (old, new) in enumerate(zip(before, now, strict=False)):
         if old[1] is not new[1] and old[1] != new[1]:
-            tokens += _common_prefix(old[1], new[1])
-            break
-        tokens += _tokens(new[1])
-    return tokens, before[broken][0] if broken < len(before) else None
-
-
-def _first_broken(before: tuple[Piece, ...], now: tuple[Piece, ...]) -> int:
-    """Return the place in *before* of the first piece that is not repeated: what only grew at its end is."""
-    for at, (old, new) in enumerate(zip_longest(before, now)):
-        if old is None or new is None:
             return at
-        if old[1] is not new[1] and old[1] != new[1]:
-            return at + 1 if _has_grown(old[1], new[1]) else at
-    return len(before)
+    return min(len(before), len(now))
+
+
+def _first_broken(before: tuple[Piece, ...], now: tuple[Piece, ...], same: int) -> int:
+    """Return the place in *before* of the first piece that is not repeated: what only grew at its end is."""
+    has_grown = same < min(len(before), len(now)) and _has_grown(before[same][1], now[same][1])
+    return same + has_grown
 
 
 def _has_grown(old: Turn | str | tuple[ToolSpec, ...], new: Turn | str | tuple[ToolSpec, ...]) -> bool:
@@ -210,8 +213,11 @@ def _has_grown(old: Turn | str | tuple[ToolSpec, ...], new: Turn | str | tuple[T
     return last == other or (isinstance(last, Text) and isinstance(other, Text) and other.text.startswith(last.text))
 
 
-def _common_prefix(old: Turn | str | tuple[ToolSpec, ...], new: Turn | str | tuple[ToolSpec, ...]) -> int:
-    """Return the tokens of the common prefix of two different pieces."""
+def _common_prefix(before: tuple[Piece, ...], now: tuple[Piece, ...], at: int) -> int:
+    """Return the tokens of the common prefix of two pieces that differ, if there are two."""
+    if at >= min(len(before), len(now)):
+        return 0
+    old, new = before[at][1], now[at][1]
     match old, new:
         case str(), str():
             return _common_words(old, new)

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from datetime import datetime
 from itertools import takewhile
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -49,16 +48,14 @@ class History:
         self._append(jsonable(turn), valid=valid)
 
     def append_record(self, asked: Turn | None, record: Record) -> None:
-        """Append the record of a response from a journal, and the turn it answers."""
+        """Append the record of a response, and the turn it answers."""
         if asked is not None:
             self._append_asked(asked, valid=record.valid)
         self._append_entry(HistoryEntry(record=record, is_sent=record.valid))
 
     def append_response(self, asked: Turn | None, response: Response) -> None:
         """Append a response, whose turn JSON can hold, and the turn it answers."""
-        if asked is not None:
-            self._append_asked(asked, valid=response.valid)
-        self._append(response.turn, valid=response.valid, raw=response.raw)
+        self.append_record(asked, Record(turn=response.turn, at=self._now(), valid=response.valid, raw=response.raw))
 
     def append_unanswered(self, asked: Turn | None, partial: Turn) -> None:
         """Append a turn that got no response, and the part of one that arrived. Only results are sent again."""
@@ -72,8 +69,8 @@ class History:
         for entry in entries:
             self._append_entry(entry)
 
-    def _append(self, turn: Turn, *, valid: bool, raw: dict[str, Any] | None = None) -> None:
-        self._append_entry(HistoryEntry(record=Record(turn=turn, at=self._now(), valid=valid, raw=raw), is_sent=valid))
+    def _append(self, turn: Turn, *, valid: bool) -> None:
+        self._append_entry(HistoryEntry(record=Record(turn=turn, at=self._now(), valid=valid), is_sent=valid))
 
     def _append_asked(self, asked: Turn, *, valid: bool) -> None:
         """Append the turn of a request. Its results stay curated if it failed: the calls they answer are."""

@@ -49,16 +49,12 @@ class DynamicLayer:
             if _layers(same_time) == _layers(prompt):
                 return prompt
         self._shown_at = context.now
-        return _with_dynamic(prompt, self._build(context))
+        built = self._build(context)
+        layers = [layer for layer in prompt.layers if layer.name != NAME]
+        at = next((number for number, layer in enumerate(built.layers) if layer.name == NAME), 0)
+        layers[at:at] = _layers(built)
+        return replace(prompt, layers=tuple(layers))
 
 
 def _layers(prompt: Prompt) -> list[Layer]:
     return [layer for layer in prompt.layers if layer.name == NAME]
-
-
-def _with_dynamic(prompt: Prompt, built: Prompt) -> Prompt:
-    """Return the prompt with the dynamic layer of *built*, where that has it."""
-    layers = [layer for layer in prompt.layers if layer.name != NAME]
-    at = next((number for number, layer in enumerate(built.layers) if layer.name == NAME), 0)
-    layers[at:at] = _layers(built)
-    return replace(prompt, layers=tuple(layers))

@@ -15,6 +15,7 @@ Files that a service no longer has are no fallback: `ExpiredFiles` takes them ou
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 
 from msgspec.structs import replace
 
@@ -240,20 +241,9 @@ def _with_turns(prompt: Prompt, layers: Sequence[Sequence[Turn]]) -> Prompt | No
 
 
 def _join_neighbours(turns: Sequence[Turn]) -> Iterator[Turn]:
-    waiting: Turn | None = None
-    for turn in turns:
-        if waiting is not None and _have_same_speaker(waiting, turn):
-            waiting = replace(waiting, parts=waiting.parts + turn.parts)
-            continue
-        if waiting is not None:
-            yield waiting
-        waiting = turn
-    if waiting is not None:
-        yield waiting
-
-
-def _have_same_speaker(one: Turn, other: Turn) -> bool:
-    return (one.role, one.model, _has_only_results(one)) == (other.role, other.model, _has_only_results(other))
+    for _, found in groupby(turns, lambda turn: (turn.role, turn.model, _has_only_results(turn))):
+        first, *others = found
+        yield replace(first, parts=(*first.parts, *(part for turn in others for part in turn.parts)))
 
 
 def _without_file(part: Part) -> Part:

@@ -53,7 +53,6 @@ from tertulia.run.fallbacks import (
 from tertulia.run.journal import (
     NEXT_MODEL,
     FallbackStep,
-    InMemoryJournal,
     Journal,
     JournalStore,
     Run,
@@ -143,7 +142,6 @@ class RunLoop:
         self._sent: Prompt | None = None  # the last prompt with its media
         self._response: Response | None = None  # to the last prompt
         self._call: Call | None = None  # of which it is the response
-        self._has_calls = not isinstance(store, InMemoryJournal)  # else nothing of a request is hashed
 
     async def run_to_end(self) -> RunAnswered:
         """Run to the end and return the answer, without the other events; retries are logged."""
@@ -277,10 +275,11 @@ class RunLoop:
         model, prompt = self._model, self.journal.last_prompt
         self._sent = sent = await self._host.attachments.attach(prompt, model)
         retries = 0 if self._next_model else None  # only the last model is waited for
-        async with aclosing(self._calls.request(model, sent, retries=retries, noting=self._has_calls)) as pieces:
+        async with aclosing(self._calls.request(model, sent, retries=retries)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Call):
-                    await self._end_call(piece, sent)
+                    if self._calls.noting:
+                        await self._end_call(piece, sent)
                     continue
                 if isinstance(piece, Response):
                     self._host.attachments.accept(prompt, sent, model)
@@ -351,8 +350,6 @@ class RunLoop:
 
     async def _end_call(self, call: Call, sent: Prompt) -> None:
         """Persist a call without a response; any other goes with its record."""
-        if not self._has_calls:
-            return
         run = self.journal.run
         call = replace(call, run=run.id, step=self.journal.step, media=sent_media(sent))
         call = priced(call, self._options.prices)
@@ -380,9 +377,9 @@ class RunLoop:
 
     def _cut_calls(self, response: Response) -> list[ToolCall]:
         """Return the calls of ours that are not run because the token limit was reached and they may be cut."""
-        if response.finish.outcome != "cut" or not response.valid or not self._may_call:
+        if response.finish.outcome != "cut" or not response.valid:
             return []
-        return [call for call in response.function_calls if not self._toolbox.is_for_caller(call)]
+        return [call for _, call in self._runnable_calls(response)]
 
     @property
     def _may_call(self) -> bool:

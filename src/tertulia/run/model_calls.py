@@ -49,7 +49,7 @@ class RetryWaits(Struct, frozen=True, kw_only=True):
     error: ModelUnavailable
 
 
-Piece = Part | Response | AttemptFailed | RetryWaits | Call
+CallEvent = Part | Response | AttemptFailed | RetryWaits | Call
 
 
 class CallAttempt:
@@ -113,24 +113,26 @@ class ModelCalls:
         timeout: float | None = CALL_TIMEOUT,
         sleep: Sleep = asyncio.sleep,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        noting: bool = True,
     ) -> None:
         self.now = now
+        self.noting = noting  # whether calls are stored, with what was sent; else nothing of a request is hashed
         self._streaming = streaming
         self._retries = retries
         self._timeout = timeout
         self._sleep = sleep
 
     async def request(
-        self, model: Model, prompt: Prompt, *, retries: int | None = None, noting: bool = True
-    ) -> AsyncGenerator[Piece, None]:
+        self, model: Model, prompt: Prompt, *, retries: int | None = None
+    ) -> AsyncGenerator[CallEvent, None]:
         """Yield the pieces of the response, then the response. An unavailable model is asked again *retries* times.
 
-        Each call is yielded before its response, or before its error is raised. *noting* also what it sent.
+        Each call is yielded before its response, or before its error is raised.
         """
         most, seconds = self._retries if retries is None else retries, 0.0
         for failures in count():
             has_begun, response = False, None
-            noted: list[SentRequest] | None = [] if noting else None
+            noted: list[SentRequest] | None = [] if self.noting else None
             attempt = CallAttempt(model.name, now=self.now, number=failures + 1, waited=seconds, noted=noted)
             try:
                 async with aclosing(self._pieces(model, prompt, attempt)) as pieces:

@@ -73,7 +73,20 @@ class ParsedTexts:
 
     def correction(self, response: Response) -> str | None:
         """Return a text for the model about the blocks of its answer that cannot be used, if there are any."""
-        return _correction(self.parse(response.text))
+        parsed = self.parse(response.text)
+        problems = list(parsed.problems)
+        if len(parsed.steps) > MOST_STEPS:
+            problems.append(f"all blocks after the first {MOST_STEPS}: that is more than one answer may hold")
+        if not problems:
+            return None
+        more = len(problems) - MOST_PROBLEMS
+        lines = [*problems[:MOST_PROBLEMS], *([f"and {more} more"] if more > 0 else [])]
+        return (
+            "Some blocks of your last answer could not be used, and nobody has seen them:\n"
+            + "\n".join(f"- {line}" for line in lines)
+            + f"\n{_note_on_other_blocks(parsed)} Write the ones above again in the right form, and nothing else; "
+            "if they are not needed, write only a `# «think»` block."
+        )
 
 
 def _read_sticker(faults: Mapping[tuple[str, str], str | None], kind: Kind, body: Body) -> object:
@@ -81,22 +94,6 @@ def _read_sticker(faults: Mapping[tuple[str, str], str | None], kind: Kind, body
     if isinstance(block, SendSticker) and (fault := faults.get((block.set, block.name))):
         raise InvalidValue(fault)
     return block
-
-
-def _correction(parsed: ParsedText) -> str | None:
-    problems = list(parsed.problems)
-    if len(parsed.steps) > MOST_STEPS:
-        problems.append(f"all blocks after the first {MOST_STEPS}: that is more than one answer may hold")
-    if not problems:
-        return None
-    more = len(problems) - MOST_PROBLEMS
-    lines = [*problems[:MOST_PROBLEMS], *([f"and {more} more"] if more > 0 else [])]
-    return (
-        "Some blocks of your last answer could not be used, and nobody has seen them:\n"
-        + "\n".join(f"- {line}" for line in lines)
-        + f"\n{_note_on_other_blocks(parsed)} Write the ones above again in the right form, and nothing else; "
-        "if they are not needed, write only a `# «think»` block."
-    )
 
 
 def _note_on_other_blocks(parsed: ParsedText) -> str:

@@ -3,7 +3,6 @@
 from datetime import datetime
 from itertools import takewhile
 from secrets import token_hex
-from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -15,17 +14,8 @@ from tertulia.run.tool_runs import results_after_cancel
 from tertulia.turns import Turn, user
 
 
-class ChatHome(Protocol):
-    """Where the runs of a chat are: its place, and the delimiter of that."""
-
-    @property
-    def place(self) -> Place: ...
-
-    async def delimiter(self) -> str: ...
-
-
 class UnstoredChat:
-    """The home of a chat that no store has."""
+    """A chat that no store has."""
 
     place = Place(platform=SERVICE, id="", kind="direct")
 

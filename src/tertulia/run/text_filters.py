@@ -58,9 +58,7 @@ class LineBuffer:
     @property
     def closing_marks(self) -> str:
         """The marks that would close the marks of emphasis held at the end."""
-        last = self._held[-1:]
-        count = len(self._held) - len(self._held.rstrip(last)) if last in _CLOSING else 0
-        return _CLOSING[last] * count if 0 < count <= _MOST_MARKS else ""
+        return _CLOSING.get(self._held[-1:], "") * _count_marks(self._held)
 
     @property
     def is_flushed(self) -> bool:

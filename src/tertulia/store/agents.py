@@ -10,16 +10,17 @@ from datetime import datetime
 from tertulia.engine.store_protocols import AddedAgent, AgentStay, PlaceCast
 from tertulia.messages import Place
 from tertulia.store import decisions, tasks
-from tertulia.store.database import Database, insert_row, upsert_row
-from tertulia.store.encoding import PLACE, Columns, clean, format_time
+from tertulia.store.database import Database
+from tertulia.store.encoding import PLACE, clean, format_time
 from tertulia.store.identities import find_place, upsert_author, upsert_place, upsert_title
+from tertulia.store.rows import Rows
 from tertulia.store.threads import Repository, reading, writing
 from tertulia.tasks.task import Task
 
 REMOVED = "its agent was removed"  # why a task is cancelled
-_ADDED = Columns(AddedAgent, "name text at")
-_CAST = Columns(PlaceCast, "agents default=default_agent")
-_STAY = Columns(AgentStay, "since until joined_at left_at")
+_ADDED = Rows(AddedAgent, "agents g", "name text at", service="a.platform", who="a.author_id")
+_CASTS = Rows(PlaceCast, "place_agents", "agents default=default_agent")
+_STAYS = Rows(AgentStay, "presences", "since until joined_at left_at")
 _WAITING = "SELECT place FROM decisions WHERE agent = :agent AND reason = 'waiting'"
 _TASKS = "FROM tasks WHERE agent = :agent AND status = 'pending'"
 # the newest titles of places; a condition follows
@@ -31,15 +32,14 @@ class SqlAgents(Repository):
 
     @reading
     def added(self, database: Database) -> Sequence[AddedAgent]:
-        select = f"""SELECT a.platform, a.author_id, {_ADDED.of("g")} FROM agents g
-            LEFT JOIN authors a ON a.id = g.author WHERE g.removed_at IS NULL ORDER BY g.id"""
-        return [_ADDED.decode(row, service=service or "", who=who or "") for service, who, *row in database.all(select)]
+        listed = "LEFT JOIN authors a ON a.id = g.author WHERE g.removed_at IS NULL ORDER BY g.id"
+        return _ADDED.all(database, listed)
 
     @writing
     def add(self, database: Database, agent: AddedAgent) -> None:
         _remove(database, agent.name, agent.at)
         who = upsert_author(database, agent.service, agent.who) if agent.who else None
-        insert_row(database, "agents", author=who, **_ADDED.encode(agent))
+        _ADDED.insert(database, agent, author=who)
 
     @writing
     def remove(self, database: Database, name: str, *, at: datetime) -> bool:
@@ -47,22 +47,22 @@ class SqlAgents(Repository):
 
     @reading
     def cast(self, database: Database, place: Place) -> PlaceCast:
-        select = f"SELECT {_CAST} FROM place_agents WHERE place = :place"
-        row = database.one(select, place=find_place(database, place))
-        return _CAST.decode(row) if row else PlaceCast()
+        return _CASTS.one(database, "WHERE place = :place", place=find_place(database, place)) or PlaceCast()
 
     @writing
     def set_cast(self, database: Database, place: Place, cast: PlaceCast) -> None:
-        upsert_row(database, "place_agents", "place", place=upsert_place(database, place), **_CAST.encode(cast))
+        _CASTS.upsert(database, "place", cast, place=upsert_place(database, place))
 
     @writing
     def join(self, database: Database, place: Place, agent: str, *, at: datetime, since: int | None = None) -> None:
         row = upsert_place(database, place)
         upsert_title(database, place, row)
         insert = """INSERT INTO presences (place, agent, since, joined_at)
-            SELECT id, :agent, coalesce(:since, messages), :at FROM places WHERE id = :place AND NOT EXISTS (
+            SELECT id, :agent, {}, :at FROM places WHERE id = :place AND NOT EXISTS (
                 SELECT 1 FROM presences WHERE place = :place AND agent = :agent AND until IS NULL)"""
-        database.run(insert, place=row, agent=clean(agent), since=since, at=format_time(at))
+        was_there = "EXISTS (SELECT 1 FROM presences WHERE place = :place AND agent = :agent)"
+        number = "messages" if since is None else f"CASE WHEN {was_there} THEN messages ELSE :since END"
+        database.run(insert.format(number), place=row, agent=clean(agent), at=format_time(at), since=since)
 
     @writing
     def leave(self, database: Database, place: Place, agent: str, *, at: datetime) -> None:
@@ -74,11 +74,8 @@ class SqlAgents(Repository):
 
     @reading
     def stays(self, database: Database, place: Place) -> Mapping[str, Sequence[AgentStay]]:
-        select = f"SELECT agent, {_STAY} FROM presences WHERE place = :place ORDER BY agent, since"
-        found: dict[str, list[AgentStay]] = {}
-        for agent, *row in database.all(select, place=find_place(database, place)):
-            found.setdefault(agent, []).append(_STAY.decode(row))
-        return found
+        row = find_place(database, place)
+        return _STAYS.by(database, "agent", "WHERE place = :place ORDER BY agent, since", place=row)
 
     @reading
     def places_of(self, database: Database, agent: str) -> Sequence[Place]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tertulia.memory.values import Episode, EpisodeCursor, WindowPast
+from tertulia.memory.values import Episode, EpisodeCursor, SeenBy, WindowPast
 from tertulia.messages import Message, Place
 from tertulia.store.cursors import set_cursor
 from tertulia.store.database import Database
@@ -21,12 +21,12 @@ from tertulia.store.identities import (
     upsert_author,
     upsert_title,
 )
-from tertulia.store.message_rows import has_changed
+from tertulia.store.message_rows import STAYED, has_changed
 from tertulia.store.rows import Rows
 from tertulia.store.threads import Repository, reading, writing
 
 PAST_RETENTION = 1_000  # messages after which the summary of an older window is removed
-_PASTS = Rows(WindowPast, "window_pasts", "since start text people")
+_PASTS = Rows(WindowPast, "window_pasts", "since start text people agent")
 MAX_EPISODES = 1_000  # episodes of a place that are looked through, the newest
 
 _EPISODES = Rows(
@@ -133,16 +133,16 @@ class SqlEpisodes(Repository):
         return [hole for hole in holes if hole[0] < hole[1]]
 
     @reading
-    def listed(self, database: Database, place: Place) -> Sequence[Episode]:
-        return _list(database, place, "p.id = :row", row=find_place(database, place))
+    def listed(self, database: Database, place: Place, *, seen_by: SeenBy | None = None) -> Sequence[Episode]:
+        return _list(database, place, "p.id = :row", seen_by, row=find_place(database, place))
 
-    async def visible_to(self, target: Message) -> Sequence[Episode]:
+    async def visible_to(self, target: Message, *, seen_by: SeenBy | None = None) -> Sequence[Episode]:
         place = target.place
         if place.kind != "direct":
-            return await self.listed(place)
+            return await self.listed(place, seen_by=seen_by)
         where = "p.platform = :platform AND p.place_id = :place_id"  # in any thread
         named = {"platform": clean(place.platform), "place_id": place.id}
-        return await self._reader.run(lambda database: _list(database, place, where, **named))
+        return await self._reader.run(lambda database: _list(database, place, where, seen_by, **named))
 
 
 def _is_current(database: Database, episode: Episode, seen: EpisodeCursor) -> bool:
@@ -238,8 +238,11 @@ def _read_cursor(database: Database, place: Place) -> EpisodeCursor | None:
     return EpisodeCursor(place=place_row, read=max(read, beginning), count=count, changes=changes)
 
 
-def _list(database: Database, place: Place, where: str, **named: Any) -> list[Episode]:
+def _list(database: Database, place: Place, where: str, seen_by: SeenBy | None, **named: Any) -> list[Episode]:
     """Return the episodes that match *where*, without those of an earlier conversation, by thread and in order."""
+    if seen_by and seen_by.is_limited_in(place):
+        where += f" AND {STAYED.format('e.place', 'e.start', 'e.stop')}"
+        named["agent"] = seen_by.agent
     same_kind = f"{where} AND e.hidden = 0 AND t.direct = :direct ORDER BY e.id DESC LIMIT :most"
     direct = int(place.kind == "direct")
     episodes = select_episodes(database, same_kind, direct=direct, most=MAX_EPISODES, **named)
@@ -257,19 +260,21 @@ class SqlWindowPasts(Repository):
     """Implements `memory.values.WindowPasts`."""
 
     @reading
-    def find(self, database: Database, place: Place, since: int, start: int) -> WindowPast | None:
-        return _find_past(database, place, since, start)
+    def find(
+        self, database: Database, place: Place, since: int, start: int, *, agent: str | None = None
+    ) -> WindowPast | None:
+        return _find_past(database, place, WindowPast(since=since, start=start, agent=agent))
 
     @writing
     def add(self, database: Database, place: Place, past: WindowPast, *, seen: EpisodeCursor) -> WindowPast:
         """Store the summary before a window if there is none; an empty one if its messages have changed since."""
-        empty = WindowPast(since=past.since, start=past.start)
+        empty = WindowPast(since=past.since, start=past.start, agent=past.agent)
         row = find_place(database, place)
         if row is None or row != seen.place:  # forgotten, perhaps
             return empty
         if has_changed(database, row, seen.changes, (0, seen.count)):
             return empty
-        stored = _find_past(database, place, past.since, past.start)
+        stored = _find_past(database, place, past)
         if stored is not None:
             return stored
         forgotten = earliest_visible(database, row)
@@ -281,10 +286,11 @@ class SqlWindowPasts(Repository):
         return past
 
 
-def _find_past(database: Database, place: Place, since: int, start: int) -> WindowPast | None:
+def _find_past(database: Database, place: Place, asked: WindowPast) -> WindowPast | None:
+    """Return the stored past of a window."""
     row = find_place(database, place)
-    which = "WHERE place = :place AND since = :since AND start = :start"
-    found = _PASTS.one(database, which, place=row, since=since, start=start)
+    which = "WHERE place = :place AND since = :since AND start = :start AND agent IS NOT DISTINCT FROM :agent"
+    found = _PASTS.one(database, which, place=row, since=asked.since, start=asked.start, agent=asked.agent)
     blocked = """SELECT 1 FROM places p JOIN authors a ON a.platform = p.service
         JOIN blocked_authors b ON b.author = a.id WHERE p.id = :place AND a.author_id IN (:people)"""
     if found and database.one(blocked, place=row, people=found.people):

@@ -111,6 +111,8 @@ def add(database: Database, *events: DurableEvent, at: datetime | None = None) -
 def write(database: Database) -> None:
     """Write the events that were added, those of all jobs at once, each with the next number of its place."""
     waiting = [one for one in database.events if isinstance(one, Unwritten)]
+    if not waiting:
+        return
     del database.events[len(database.events) - len(waiting) :]
     following = _count(database, Counter(one.place for one in waiting))
     there = [one for one in waiting if one.place in following]  # others were forgotten since, with their places

@@ -11,6 +11,7 @@ from tertulia.store import events
 from tertulia.store.database import DECODE_ERRORS, Database, upsert_into
 from tertulia.store.encoding import Columns, clean
 from tertulia.store.identities import find_author, upsert_author, upsert_place, upsert_title
+from tertulia.store.message_rows import WAS_PRESENT
 
 SOURCES = """fact_sources c JOIN messages m ON m.place = c.place AND m.message_id = c.message_id
     JOIN names n ON n.id = m.name"""
@@ -44,10 +45,14 @@ VISIBLE = f"""f.about = :about AND f.direct <= :direct AND (
     AND NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author IN (f.about, :asked_by))
     AND NOT {ALL_SOURCES_BLOCKED}"""
 
+# whether an agent sees it: its own and shared ones, of which a source was said while it was there
+SEEN_BY = f"""(f.agent = :agent OR (f.agent IS NULL AND :only_own = 0)) AND ((f.direct = 0 AND :only_present = 0)
+    OR EXISTS (SELECT 1 FROM {SOURCES} WHERE c.fact = f.id AND {WAS_PRESENT.format("m.place", "m.number")}))"""
+
 _FACT = Columns(
     Fact,
     "id=fact_id text key scope confidence learned_at held_from=valid_from held_until=valid_until superseded_by "
-    "imported_from",
+    "imported_from agent",
     "f",
     place="(SELECT body FROM titles WHERE id = f.title)",
     hearsay=HEARSAY,

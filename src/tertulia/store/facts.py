@@ -13,13 +13,14 @@ from msgspec.structs import replace
 from tertulia.characters import is_blank
 from tertulia.engine.store_protocols import Proposal
 from tertulia.events import FactsLearned
-from tertulia.memory.values import Fact, FactRules, Scope, Subject, Summary, UnreadRange, check_fact, is_current
+from tertulia.memory.values import Fact, FactRules, Scope, SeenBy, Subject, Summary, UnreadRange, check_fact, is_current
 from tertulia.messages import Message, Place
 from tertulia.store import cursors, episodes, events
-from tertulia.store.database import Database, upsert_row
+from tertulia.store.database import Database, send_row
 from tertulia.store.encoding import PLACE, Columns, clean, validate_id
 from tertulia.store.fact_rows import (
     ALL_SOURCES_BLOCKED,
+    SEEN_BY,
     SOURCES,
     VISIBLE,
     add_fact_changes,
@@ -52,7 +53,7 @@ _SAME = """SELECT DISTINCT o.id FROM facts f JOIN facts o ON o.about = f.about A
 _EVIDENCE = f"""SELECT m.message_id, m.id, n.author, m.role FROM messages m JOIN names n ON n.id = m.name
     WHERE m.place = :place AND m.message_id IN (:sources) AND m.number >= :first AND {SEEN}"""
 
-_STORED = Columns(Summary, "text facts digest made_at")
+_STORED = Columns(Summary, "text facts digest made_at agent")
 
 # The summaries of a person, each with its place.
 _SUMMARIES = f"""SELECT t.body, {_STORED.of("s")} FROM summaries s
@@ -61,7 +62,7 @@ _SUMMARIES = f"""SELECT t.body, {_STORED.of("s")} FROM summaries s
 
 # The summary of a person in a place, unless a fact has ceased to hold since, or one of its sources was blocked.
 _SUMMARY = f"""SELECT {_STORED} FROM summaries s
-    WHERE about = :about AND place = :place AND direct = :direct
+    WHERE about = :about AND place = :place AND direct = :direct AND agent IS NOT DISTINCT FROM :agent
     AND about NOT IN (SELECT author FROM blocked_authors) AND NOT EXISTS (
         SELECT 1 FROM facts f WHERE f.about = s.about AND f.superseded_by IS NULL
         AND f.valid_until > s.made_at AND f.valid_until <= :now
@@ -85,7 +86,7 @@ class SqlFacts(Repository):
             return []
         grounded = _grounded(database, given, self._access.facts)
         changed: list[Fact] = []
-        for _, theirs in groupby(sorted(grounded, key=_person), key=_person):  # sorting keeps their order
+        for _, theirs in groupby(sorted(grounded, key=_owner), key=_owner):  # sorting keeps their order
             changed += learn_about(database, list(theirs), self._access.facts)
         if reading:
             cursors.mark_read(database, reading)
@@ -110,12 +111,13 @@ class SqlFacts(Repository):
         asked_by: Subject | None = None,
         limit: int = 50,
         at: datetime | None = None,
+        seen_by: SeenBy | None = None,
     ) -> Sequence[Fact]:
         now = utc(at or datetime.now(UTC))
         about, asking = find_subject(database, subject), asked_by and find_subject(database, asked_by)
         return select_facts(
             database,
-            VISIBLE,
+            f"{VISIBLE} AND {SEEN_BY}" if seen_by else VISIBLE,
             "f.confidence DESC, f.learned_at DESC, f.id DESC LIMIT :most",
             about=about,
             asked_by=asking,
@@ -125,6 +127,9 @@ class SqlFacts(Repository):
             anybody=int(asked_by is None),
             now=now.isoformat(),
             most=max(0, min(limit, _ALL)),
+            agent=seen_by and seen_by.agent,
+            only_own=int(bool(seen_by and seen_by.own)),
+            only_present=int(bool(seen_by and seen_by.present)),
         )
 
     @reading
@@ -166,11 +171,18 @@ class SqlFacts(Repository):
 
     @reading
     def summary(
-        self, database: Database, subject: Subject, *, place: Place, at: datetime | None = None
+        self,
+        database: Database,
+        subject: Subject,
+        *,
+        place: Place,
+        at: datetime | None = None,
+        seen_by: SeenBy | None = None,
     ) -> Summary | None:
         now = utc(at or datetime.now(UTC))
         row = database.one(
             _SUMMARY,
+            agent=seen_by.agent if seen_by and (seen_by.own or seen_by.is_limited_in(place)) else None,
             about=find_subject(database, subject),
             place=find_place(database, place),
             direct=int(place.kind == "direct"),
@@ -185,15 +197,16 @@ class SqlFacts(Repository):
             AND superseded_by IS NULL AND forgotten_at IS NULL AND NOT {ALL_SOURCES_BLOCKED}"""
         if database.all(select, given=list(given)) != [(len(given),)]:
             return
-        upsert_row(
-            database,
-            "summaries",
-            "about, place, direct",
-            about=upsert_author(database, summary.subject.platform, summary.subject.id),
-            place=upsert_place(database, summary.place),
-            direct=int(summary.place.kind == "direct"),
-            **_STORED.encode(replace(summary, made_at=utc(summary.made_at))),
-        )
+        key = {
+            "about": upsert_author(database, summary.subject.platform, summary.subject.id),
+            "place": upsert_place(database, summary.place),
+            "direct": int(summary.place.kind == "direct"),
+        }
+        stored = _STORED.encode(replace(summary, made_at=utc(summary.made_at)))
+        delete = """DELETE FROM summaries WHERE about = :about AND place = :place AND direct = :direct
+            AND agent IS NOT DISTINCT FROM :agent"""
+        database.run(delete, **key, agent=stored["agent"])  # of which NULL is no key
+        send_row(database, "summaries", **key, **stored)
 
 
 def forget(database: Database, fact_ids: Iterable[str], at: datetime) -> int:
@@ -215,14 +228,16 @@ def _forget_all(database: Database, subject: Subject, at: datetime) -> int:
 
 
 def learn_about(database: Database, facts: Sequence[Fact], rules: FactRules) -> list[Fact]:
-    """Merge new facts about one person into the stored ones; return what is new or changed.
+    """Merge new facts of one owner about one person into the stored ones; return what is new or changed.
 
     A new fact may repeat or supersede those that are not only for other chats.
     """
     places = {upsert_place(database, fact.place) for fact in facts}
     about = find_subject(database, facts[0].subject)
-    where = "f.about = :about AND (f.scope <> 'chat' OR f.place IN (:places))"
-    known = {fact.id: fact for fact in select_facts(database, where, about=about, places=list(places))}
+    where = """f.about = :about AND f.agent IS NOT DISTINCT FROM :agent
+        AND (f.scope <> 'chat' OR f.place IN (:places))"""
+    stored = select_facts(database, where, about=about, agent=facts[0].agent, places=list(places))
+    known = {fact.id: fact for fact in stored}
     given = [fact.id for fact in facts if fact.id not in known]
     others = set(database.column("SELECT fact_id FROM facts WHERE fact_id IN (:given)", given=given))
     merged = rules.merge_facts(known.values(), [fact for fact in facts if fact.id not in others])
@@ -323,8 +338,9 @@ def _scope(fact: Fact, authors: Collection[int], person: int | None) -> Scope:
     return "chat" if authors and person not in authors else fact.scope
 
 
-def _person(fact: Fact) -> tuple[str, str]:
-    return fact.subject.platform, fact.subject.id
+def _owner(fact: Fact) -> tuple[str, str, bool, str]:
+    """Return whom a fact is about, and whose it is: facts of one owner are merged."""
+    return fact.subject.platform, fact.subject.id, fact.agent is not None, fact.agent or ""
 
 
 # The proposals that a message *y*, not edited since, may confirm: about its author, in its place, and shown by a reply

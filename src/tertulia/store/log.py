@@ -33,6 +33,7 @@ T = TypeVar("T")
 MAX_BYTES = 64 * 2**20  # of all messages in the cache
 MAX_PLACES = 1024  # places in the cache
 MAX_MESSAGES = 640  # messages of each place: a window and what precedes it
+_NEW = 32  # new messages that are read to find the number of one
 _PLACE_BYTES = 2_000  # of a place without its messages
 _MESSAGE_BYTES, _FORMS = 1_300, 3  # measured with all forms of the profile `layered`, encoded for one model
 
@@ -201,7 +202,14 @@ class Snapshot(Log):
 
     async def number(self, message: Message) -> int | None:
         found = self._place_cache(message.place)
-        return self._numbers(found[0], found[2], [message.id]).get(message.id) if found else None
+        if found is None:
+            return None
+        row, count, cached = found
+        start = next(reversed(cached.entries), count) + 1
+        if message.id not in cached.numbers and start < count <= start + _NEW:  # it is one of them; they are read next
+            self._add(cached, self._database.all(_IN_RANGE, place=row, start=start, stop=count))
+            self._cache.shrink(cached)
+        return self._numbers(row, cached, [message.id]).get(message.id)
 
     async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
         found = self._place_cache(place)

@@ -52,6 +52,11 @@ FIND_MESSAGE = """coalesce((SELECT message FROM message_parts WHERE place = :pla
 
 # whether the message *m*, by an author with the name *n*, may be shown; a condition
 SEEN = "m.deleted = 0 AND m.hidden = 0 AND n.author NOT IN (SELECT author FROM blocked_authors)"
+# whether the agent :agent was in a place when a message came, and when all from one number to another did; conditions
+WAS_PRESENT = """EXISTS (SELECT 1 FROM presences h WHERE h.place = {0} AND h.agent = :agent AND {1} >= h.since
+    AND (h.until IS NULL OR {1} < h.until))"""
+STAYED = """EXISTS (SELECT 1 FROM presences h WHERE h.place = {0} AND h.agent = :agent AND {1} >= h.since
+    AND (h.until IS NULL OR {2} <= h.until))"""
 # whether a message was received under an id, or sent as a part of that id; a condition with :message_id
 _HAS_MESSAGE = """(EXISTS (SELECT 1 FROM messages m WHERE m.place = p.id AND m.message_id = :message_id)
     OR EXISTS (SELECT 1 FROM message_parts s WHERE s.place = p.id AND s.message_id = :message_id))"""

@@ -26,8 +26,11 @@ WAITING_ANSWER = "status = 'waiting' AND kind = 'answer' AND run_id IS NOT NULL"
 
 # stores a reply, unless it is there
 _INSERT = f"{insert_into('outbox', 'place', 'text', *REPLIES.names)} ON CONFLICT (outgoing_id) DO NOTHING"
+_SET = f"UPDATE outbox SET {', '.join(f'{column} = :{column}' for column in _STATE.split())}"
+# changes the status of a reply that is about to be sent: what is indexed of its message stays
+_ATTEMPTED = f"{_SET} WHERE outgoing_id = :outgoing_id AND status NOT IN ('sent', 'dropped')"
 # changes the status of a reply that was not sent and, to send it, not dropped
-_UPDATE = f"""UPDATE outbox SET {", ".join(f"{column} = :{column}" for column in _STATE.split())},
+_UPDATE = f"""{_SET},
     message_id = CASE WHEN :status = 'sent' THEN :message_id ELSE message_id END,
     position = CASE WHEN :status = 'sent' THEN (SELECT messages FROM places WHERE id = place) END
     WHERE outgoing_id = :outgoing_id AND status != 'sent'
@@ -165,7 +168,7 @@ def change(database: Database, row: OutboxRow) -> None:
         database.send(_UPSERT_ATTEMPT, outgoing_id=outgoing.id, **_ATTEMPTS.encode(outgoing.attempt))
     to_send = outgoing.status in ("waiting", "sending")
     is_attempt = to_send and outgoing.attempts > 0
-    if is_attempt and database.run(_UPDATE, **columns):
+    if is_attempt and database.run(_ATTEMPTED, **columns):
         return  # nothing follows from it
     stored = REPLIES.one(database, _BY_ID, outgoing_id=outgoing.id)
     if stored is None:

@@ -38,7 +38,8 @@ Operation = Callable[[Any], T]
 MAX_BATCH = 512  # jobs in one commit at most
 MAX_ATTEMPTS = 5  # of a batch that may succeed when it is run again
 _PAUSE = 0.02  # seconds before that
-_ARGUMENT_FAULT: ContextVar[Callable[[], str | None]] = ContextVar("_ARGUMENT_FAULT", default=lambda: None)
+_Calls = tuple[Any, ...]  # the calls that we are in: those outside of the last, its function and its arguments; or ()
+_CALLS: ContextVar[_Calls] = ContextVar("_CALLS", default=())
 
 
 class Job(NamedTuple):
@@ -48,7 +49,7 @@ class Job(NamedTuple):
     future: "asyncio.Future[Any]"
     autocommit: bool = False  # runs outside of any transaction
     places: Sequence[Place] = ()  # whose rows it changes
-    argument_fault: Callable[[], str | None] = lambda: None  # what is wrong with the arguments of its caller
+    calls: _Calls = ()  # by which it came
 
 
 class Outcome(NamedTuple):
@@ -77,7 +78,7 @@ class ConnectionThread(ABC):
         if self._closed:
             raise InvalidValue("the store is closed")
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._queue.put(Job(operation, future, autocommit, places, _ARGUMENT_FAULT.get()))
+        self._queue.put(Job(operation, future, autocommit, places, _CALLS.get()))
         return await future
 
     async def close(self) -> None:
@@ -339,8 +340,7 @@ def _without_database(call: _Method[R, P, T], work: _Work[R, P, T]) -> _Method[R
 def _checked(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
     @wraps(method)
     async def call(*args: P.args, **named: P.kwargs) -> T:
-        outer = _ARGUMENT_FAULT.get()
-        token = _ARGUMENT_FAULT.set(lambda: outer() or argument_fault(method, args, named))
+        token = _CALLS.set((_CALLS.get(), method, args, named))
         try:
             return await method(*args, **named)
         except InvalidValue:
@@ -353,7 +353,7 @@ def _checked(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Corouti
             raise translate(error, "the store", None) from error  # rows that were read before are decoded here
         finally:
             try:  # noqa: SIM105 (each call goes through here, and `suppress` takes longer than all the rest)
-                _ARGUMENT_FAULT.reset(token)
+                _CALLS.reset(token)
             except ValueError:  # a call that nobody awaits any more is closed in another context
                 pass
 
@@ -366,11 +366,16 @@ def _places(jobs: list[Job]) -> list[Place]:
 
 def _run_operation(job: Job, database: Connection) -> Outcome:
     outcome = _attempt(job.operation, database)
-    if isinstance(outcome.error, StoreBroken) and (fault := job.argument_fault()):
+    if isinstance(outcome.error, StoreBroken) and (fault := _fault_of(job.calls)):
         mistake = InvalidValue(fault)
         mistake.__cause__ = outcome.error.__cause__
         return Outcome(error=mistake)
     return outcome
+
+
+def _fault_of(calls: _Calls) -> str | None:
+    """Return what is wrong with the arguments of one of some calls, the outer ones first."""
+    return (_fault_of(calls[0]) or argument_fault(*calls[1:])) if calls else None
 
 
 def _attempt(operation: Operation[Any], database: Connection) -> Outcome:

@@ -287,8 +287,10 @@ class AgentContract:
         await receive(store, a_message(id="m3"))
         await store.agents.join(GROUP, "Kant", at=LATER)
         await store.agents.leave(GROUP, "Nobody", at=LATER)
+        await store.agents.join(GROUP, "Fichte", at=LATER, since=0)
 
         assert await store.agents.stays(GROUP) == {
+            "Fichte": [AgentStay(since=0, joined_at=LATER)],
             "Hume": [AgentStay(since=2, joined_at=NOON)],
             "Kant": [
                 AgentStay(since=0, until=2, joined_at=NOON, left_at=LATER),

@@ -21,6 +21,7 @@ pytest.register_assert_rewrite(
             "store_room_contract",
             "store_inspection_contract",
             "store_agent_contract",
+            "store_agent_memory_contract",
             "store_memory_contract",
             "store_machine",
         )
@@ -28,6 +29,7 @@ pytest.register_assert_rewrite(
 )
 
 from tertulia.testing.store_agent_contract import AgentContract  # noqa: E402 (after the rewriting of asserts is registered)
+from tertulia.testing.store_agent_memory_contract import AgentMemoryContract  # noqa: E402
 from tertulia.testing.store_conversation_contract import ConversationContract  # noqa: E402
 from tertulia.testing.store_inspection_contract import InspectionContract  # noqa: E402
 from tertulia.testing.store_machine import MachineContract  # noqa: E402
@@ -50,6 +52,7 @@ class StoreContract(
     MemoryContract,
     InspectionContract,
     AgentContract,
+    AgentMemoryContract,
     MachineContract,
 ):
     """The tests of what the engine relies on. A subclass is called `Test…` and defines `stores`."""

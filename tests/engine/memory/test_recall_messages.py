@@ -1,6 +1,7 @@
 """What bears on a message is recalled; what does not is left alone."""
 
 from datetime import timedelta
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -28,7 +29,7 @@ def a_chat(*, own: bool = False) -> list[Message]:
     return [replace(one, sent_at=began + timedelta(hours=2 * (at // 8), minutes=at)) for at, one in enumerate(said)]
 
 
-def a_recall(store: Store, **changes: float) -> MessageRecall:
+def a_recall(store: Store, **changes: Any) -> MessageRecall:
     return MessageRecall(store.index_reader, embedders=no_embedder, now=lambda: NOON, **changes)
 
 

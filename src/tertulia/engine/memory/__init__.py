@@ -13,6 +13,7 @@ from tertulia.engine.memory.recall import EchoFilter, KnownFacts, MemorySources,
 from tertulia.engine.spend_caps import MeteredEmbedder, MeteredModel, SpendTracker
 from tertulia.engine.store_protocols import StoreProtocol
 from tertulia.memory.embeddings import Embedder, RemoteEmbedder, find_embedder
+from tertulia.memory.values import SeenBy
 from tertulia.messages import Place
 from tertulia.models.base import Model
 from tertulia.models.calls import Purpose
@@ -34,22 +35,29 @@ class Memory:
         clock: EngineClock | None = None,
     ) -> None:
         now, sleep = (clock or RealClock()).now, (clock or RealClock()).sleep
-        self.knowledge = MemorySources(
-            KnownFacts(store.facts, now=now),
-            episodes=store.episodes,
-            window_pasts=store.window_pasts,
-            search=search or MessageRecall(store.index_reader, embedders=self._embedders, now=now),
-            beginning=store.place_settings.beginning,
-            now=now,
-        )
+        self._search = search or MessageRecall(store.index_reader, embedders=self._embedders, now=now)
         self._store = store
         self._reads = reads  # whether the messages of a place are read
         self._now = now
+        self.knowledge = self.knowledge_of(None)  # the sources of all that is known
         self._sleep = sleep
         self._echo_filter = EchoFilter(store.log)
         self._spending = SpendTracker(store.usage, CurrentLimits(), now=now)
         self._indexer = Indexer(store.index_writer, embedders=self._embedders, sleep=sleep)
         self._use_model(model)
+
+    def knowledge_of(self, seen_by: SeenBy | None) -> MemorySources:
+        """Return the sources of what an agent sees; None: of everything."""
+        search = self._search
+        return MemorySources(
+            KnownFacts(self._store.facts, now=self._now, seen_by=seen_by),
+            episodes=self._store.episodes,
+            window_pasts=self._store.window_pasts,
+            search=search.for_agent(seen_by) if seen_by and isinstance(search, MessageRecall) else search,
+            beginning=self._store.place_settings.beginning,
+            now=self._now,
+            seen_by=seen_by,
+        )
 
     @property
     def models(self) -> list[Model]:

@@ -11,9 +11,10 @@ from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from operator import itemgetter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tertulia.characters import one_line
 from tertulia.context import sources
@@ -25,7 +26,7 @@ from tertulia.memory.episodes import RankedEpisode, build_window_past, rank_epis
 from tertulia.memory.facts import SINGLE_KEYS, is_from, subject_of
 from tertulia.memory.retrieval.terms import term_set
 from tertulia.memory.summaries import summary_beyond
-from tertulia.memory.values import Episode, EpisodeCursor, Fact, IndexReader, Subject, Summary
+from tertulia.memory.values import Episode, EpisodeCursor, Fact, IndexReader, SeenBy, Subject, Summary
 from tertulia.memory.verify.statements import RecalledTexts
 from tertulia.messages import Author, Message, Place, PlaceKey
 from tertulia.parts import Media, cut_text
@@ -107,6 +108,12 @@ SHOWING = re.compile(
 )
 
 
+class _Where(TypedDict):
+    place: Place
+    author: Author
+    seen_by: SeenBy | None
+
+
 class MessageRecall:
     """Searches the earlier messages of a place: a `context.sources.MessageSearch`."""
 
@@ -117,21 +124,36 @@ class MessageRecall:
         embedders: Embedders = find_embedder,
         likely: float = LIKELY,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        seen_by: SeenBy | None = None,
+        loaded: "list[Search] | None" = None,
     ) -> None:
         self._index = index
         self._embedders = embedders
         self._likely = likely
         self._now = now
-        self._search: Search | None = None
+        self._seen_by = seen_by
+        self._loaded = [] if loaded is None else loaded
+
+    def for_agent(self, seen_by: SeenBy) -> "MessageRecall":
+        """Return what searches the messages that an agent sees, with the same index."""
+        return MessageRecall(
+            self._index,
+            embedders=self._embedders,
+            likely=self._likely,
+            now=self._now,
+            seen_by=seen_by,
+            loaded=self._loaded,
+        )
 
     async def relevant(self, target: Message) -> Sequence[RelevantMessage]:
         query = cut_text(target.parts, separator="\n").strip()
         if not query:
             return ()
-        search = self._search or await self._load_search()
-        found = await search.find(query, place=target.place, author=target.author, limit=3 * MOST)
+        search = self._loaded[0] if self._loaded else await self._load_search()
+        where: _Where = {"place": target.place, "author": target.author, "seen_by": self._seen_by}
+        found = await search.find(query, **where, limit=3 * MOST)
         if (content := SHOWING.sub(" ", query)) != query:
-            more = await search.find(content, place=target.place, author=target.author, limit=MOST)
+            more = await search.find(content, **where, limit=MOST)
             found = _with_media(found, more)
         likely = [
             one
@@ -145,8 +167,8 @@ class MessageRecall:
     async def _load_search(self) -> "Search":
         """Load the search in a thread: it imports numpy, which would block the event loop."""
         search = await asyncio.to_thread(_import_search)
-        self._search = search(self._index, embedders=self._embedders, now=self._now)
-        return self._search
+        self._loaded.append(search(self._index, embedders=self._embedders, now=self._now))
+        return self._loaded[0]
 
 
 def _import_search() -> "type[Search]":
@@ -232,19 +254,22 @@ class FactReader(Protocol):
         asked_by: Subject | None = None,
         limit: int = 50,
         at: datetime | None = None,
+        seen_by: SeenBy | None = None,
     ) -> Sequence[Fact]: ...
 
     async def get(self, fact_id: str) -> Fact | None: ...
 
-    async def summary(self, subject: Subject, *, place: Place, at: datetime | None = None) -> Summary | None: ...
+    async def summary(
+        self, subject: Subject, *, place: Place, at: datetime | None = None, seen_by: SeenBy | None = None
+    ) -> Summary | None: ...
 
 
 class EpisodeReader(Protocol):
     """The part of a store of episodes that is recalled from."""
 
-    async def visible_to(self, target: Message) -> Sequence[Episode]: ...
+    async def visible_to(self, target: Message, *, seen_by: SeenBy | None = None) -> Sequence[Episode]: ...
 
-    async def listed(self, place: Place) -> Sequence[Episode]: ...
+    async def listed(self, place: Place, *, seen_by: SeenBy | None = None) -> Sequence[Episode]: ...
 
     async def cursor(self, place: Place) -> EpisodeCursor | None: ...
 
@@ -252,16 +277,23 @@ class EpisodeReader(Protocol):
 class KnownFacts:
     """Recalls the facts and the summary of a person: a `context.sources.People`."""
 
-    def __init__(self, facts: FactReader, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self,
+        facts: FactReader,
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        seen_by: SeenBy | None = None,
+    ) -> None:
         self._facts = facts
         self._now = now
+        self._seen_by = seen_by
 
     async def background(self, target: Message) -> Background:
         """Return what is known of the author of *target* and visible to them in its place."""
         author, place, now = subject_of(target.author, target.place), target.place, self._now()
-        found = await self._facts.about(author, place=place, asked_by=author, at=now)
+        found = await self._facts.about(author, place=place, asked_by=author, at=now, seen_by=self._seen_by)
         known = _without_repeated(fact for fact in found if not is_from(fact, place, {target.id}))  # else no memory
-        summary = await self._facts.summary(author, place=place, at=now)
+        summary = await self._facts.summary(author, place=place, at=now, seen_by=self._seen_by)
         labelled = _by_label(known)
         return Background(
             memories=tuple(fact.text for fact in known if not fact.key),
@@ -284,6 +316,7 @@ class MemorySources:
         search: sources.MessageSearch | None = None,
         beginning: Callable[[Place], Awaitable[int]] = _first_message,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        seen_by: SeenBy | None = None,
     ) -> None:
         self._people = people
         self._episodes = episodes
@@ -291,8 +324,11 @@ class MemorySources:
         self._search = search
         self._beginning = beginning  # the number of the first message since the place was cleared
         self._now = now
+        self._seen_by = seen_by
 
     async def relevant(self, target: Message) -> Sequence[RelevantMessage]:
+        if self._is_limited_in(target.place) and not isinstance(self._search, MessageRecall):
+            return ()  # a search of the user's own knows no agents
         return await self._search.relevant(target) if self._search else ()
 
     async def background(self, target: Message) -> Background:
@@ -302,7 +338,8 @@ class MemorySources:
         """Return the episodes that are relevant to *target* and visible in its place."""
         if self._episodes is None or not term_set(cut_text(target.parts)):
             return ()
-        found = rank_episodes(await self._episodes.visible_to(target), target, now=self._now())
+        visible = await self._episodes.visible_to(target, seen_by=self._seen_by)
+        found = rank_episodes(visible, target, now=self._now())
         since = await self._beginning(target.place)
         return [_visible_episode(ranked, target.place, since) for ranked in found]
 
@@ -311,14 +348,19 @@ class MemorySources:
         if self._episodes is None or self._window_pasts is None:
             return ""
         since = await self._beginning(place)
-        stored = await self._window_pasts.find(place, since, since + start)
+        agent = self._seen_by.agent if self._seen_by and self._is_limited_in(place) else None
+        stored = await self._window_pasts.find(place, since, since + start, agent=agent)
         if stored is not None:
             return stored.text
         seen = await self._episodes.cursor(place)
         if seen is None:
             return ""
-        text = build_window_past(await self._episodes.listed(place), since=since, start=since + start)
-        return (await self._window_pasts.add(place, text, seen=seen)).text
+        episodes = await self._episodes.listed(place, seen_by=self._seen_by)
+        past = replace(build_window_past(episodes, since=since, start=since + start), agent=agent)
+        return (await self._window_pasts.add(place, past, seen=seen)).text
+
+    def _is_limited_in(self, place: Place) -> bool:
+        return self._seen_by is not None and self._seen_by.is_limited_in(place)
 
 
 def _visible_episode(ranked: RankedEpisode, place: Place, since: int) -> RecalledEpisode:

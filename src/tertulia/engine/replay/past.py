@@ -21,7 +21,7 @@ from tertulia.engine.memory.recall import EpisodeReader, FactReader
 from tertulia.media.descriptions import Description, DescriptionFailure, DescriptionStore
 from tertulia.media.handles import InMemoryHandles
 from tertulia.media.values import FetchFailure, FileForm, Handle, MediaStore, StoredFile
-from tertulia.memory.values import Episode, EpisodeCursor, Fact, Subject, Summary, WindowPast, WindowPasts
+from tertulia.memory.values import Episode, EpisodeCursor, Fact, SeenBy, Subject, Summary, WindowPast, WindowPasts
 from tertulia.messages import Message, Place
 from tertulia.turns import Turn
 
@@ -192,8 +192,11 @@ class PastFacts:
         asked_by: Subject | None = None,
         limit: int = 50,
         at: datetime | None = None,
+        seen_by: SeenBy | None = None,
     ) -> Sequence[Fact]:
-        found = await self._facts.about(subject, place=place, asked_by=asked_by, limit=limit, at=self._at)
+        found = await self._facts.about(
+            subject, place=place, asked_by=asked_by, limit=limit, at=self._at, seen_by=seen_by
+        )
         known = {fact.id: fact for fact in found if fact.learned_at <= self._at}
         for fact_id in self._recalled:
             if fact_id not in known and (fact := await self._facts.get(fact_id)):
@@ -203,8 +206,10 @@ class PastFacts:
     async def get(self, fact_id: str) -> Fact | None:
         return await self._facts.get(fact_id)
 
-    async def summary(self, subject: Subject, *, place: Place, at: datetime | None = None) -> Summary | None:
-        found = await self._facts.summary(subject, place=place, at=self._at)
+    async def summary(
+        self, subject: Subject, *, place: Place, at: datetime | None = None, seen_by: SeenBy | None = None
+    ) -> Summary | None:
+        found = await self._facts.summary(subject, place=place, at=self._at, seen_by=seen_by)
         return found if found and found.made_at <= self._at else None
 
 
@@ -215,11 +220,13 @@ class PastEpisodes:
         self._episodes = episodes
         self._at = at
 
-    async def visible_to(self, target: Message) -> Sequence[Episode]:
-        return [one for one in await self._episodes.visible_to(target) if _is_before(one.ended_at, self._at)]
+    async def visible_to(self, target: Message, *, seen_by: SeenBy | None = None) -> Sequence[Episode]:
+        found = await self._episodes.visible_to(target, seen_by=seen_by)
+        return [one for one in found if _is_before(one.ended_at, self._at)]
 
-    async def listed(self, place: Place) -> Sequence[Episode]:
-        return [one for one in await self._episodes.listed(place) if _is_before(one.ended_at, self._at)]
+    async def listed(self, place: Place, *, seen_by: SeenBy | None = None) -> Sequence[Episode]:
+        found = await self._episodes.listed(place, seen_by=seen_by)
+        return [one for one in found if _is_before(one.ended_at, self._at)]
 
     async def cursor(self, place: Place) -> EpisodeCursor | None:
         return await self._episodes.cursor(place)
@@ -231,8 +238,8 @@ class PastPasts:
     def __init__(self, pasts: WindowPasts) -> None:
         self._pasts = pasts
 
-    async def find(self, place: Place, since: int, start: int) -> WindowPast | None:
-        return await self._pasts.find(place, since, start)
+    async def find(self, place: Place, since: int, start: int, *, agent: str | None = None) -> WindowPast | None:
+        return await self._pasts.find(place, since, start, agent=agent)
 
     async def add(self, place: Place, past: WindowPast, *, seen: EpisodeCursor) -> WindowPast:
         return past

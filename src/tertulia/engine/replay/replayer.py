@@ -58,7 +58,7 @@ from tertulia.models.calls import Call, priced
 from tertulia.platform import Delivery, Inbox, Platform
 from tertulia.profiles import Profile, profile_of
 from tertulia.prompt.escape import markup
-from tertulia.run.journal import FallbackStep, Journal, Run, SentPrompt, ToolRun
+from tertulia.run.journal import FallbackStep, InMemoryJournal, Journal, Run, SentPrompt
 from tertulia.run.loop import RunLoop, RunOptions, append_turns
 from tertulia.run.model_calls import ModelCalls
 from tertulia.run.outcome import ParsedTexts, run_outcome
@@ -102,7 +102,7 @@ class _ReplayHost(RunHost):
         return self._texts.correction(response)
 
 
-class _CountedJournal:
+class _CountedJournal(InMemoryJournal):
     """Counts the calls of a run for its place, outside of its journal; raises `SpendCapReached` before a next step."""
 
     def __init__(self, spending: SpendTracker, past: PastRun) -> None:
@@ -122,12 +122,6 @@ class _CountedJournal:
     async def add_call(self, run: Run, call: Call) -> None:
         self.calls.append(call)
         await self._spending.count(_replayed(call), self._past.charged, None)
-
-    async def begin_tool(self, run: Run, tool: ToolRun) -> None:
-        """Store nothing."""
-
-    async def end_tool(self, run: Run, tool: ToolRun) -> None:
-        """Store nothing."""
 
 
 def _replayed(call: Call) -> Call:

@@ -22,6 +22,7 @@ MEMORY = (
         superseded_by TEXT,  -- the id of the newer fact
         imported_from TEXT NOT NULL DEFAULT '',  -- the program that learned it; then it may have no sources
         forgotten_at TEXT,  -- since then nobody sees it; the row is removed once all that states it is
+        agent TEXT,  -- whose own it is; NULL: all agents share it
         CHECK (direct = 0 OR scope <> 'everywhere')
     )""",
     "CREATE INDEX facts_by_about ON facts (about)",
@@ -59,7 +60,8 @@ MEMORY = (
         facts INTEGER NOT NULL,  -- how many it was made of
         digest TEXT NOT NULL,  -- of those
         made_at TEXT NOT NULL,
-        UNIQUE (about, place, direct)
+        agent TEXT,  -- for which it was made, where that is limited; NULL: for all others
+        UNIQUE (about, place, direct, agent)
     )""",
     "CREATE INDEX summaries_by_place ON summaries (place)",
     f"""CREATE TABLE episodes (
@@ -105,7 +107,8 @@ MEMORY = (
         start INTEGER NOT NULL,  -- that of the first message in the window
         text TEXT NOT NULL,
         people TEXT NOT NULL,  -- JSON: the ids of those whose words it is made of
-        UNIQUE (place, since, start)
+        agent TEXT,  -- for which it was made, where that is limited; NULL: for all others
+        UNIQUE (place, since, start, agent)
     )""",
     """CREATE TABLE reading_cursors (
         place INTEGER PRIMARY KEY REFERENCES places (id),
