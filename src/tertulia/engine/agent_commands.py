@@ -103,7 +103,7 @@ class AgentCommands:
     async def _refused(self, command: Command, lines: Lines) -> str:
         """Return why a person may not change the agents of a place; empty if they may."""
         place, author = command.message.place, command.message.author
-        if self._shared.behavior.agents_locked:
+        if self._identity.cast.locked:
             return lines.agents_locked
         if place.kind == "direct" or await self._identity.is_administrator(place, author):
             return ""

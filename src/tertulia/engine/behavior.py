@@ -79,7 +79,6 @@ class Behavior(Struct, frozen=True, kw_only=True):
     forget_question: Callable[[Sequence[Fact]], str] = forget_question  # about facts that a model would forget
     owners: tuple[str, ...] = ()  # who runs the agent: their accounts, as `service:id`; they administer every place
     allowed_places: tuple[str, ...] = ()  # as `service:id`, or a kind of places such as `direct`; empty: all
-    agents_locked: bool = False  # whether commands cannot change who is in a place
     language: str = "en"  # of the lines for people whose own is unknown, or has no lines
     lines: dict[str, dict[str, str]] = {}  # added or changed lines, by language and name: engine.languages.lines
 

@@ -161,7 +161,9 @@ class Engine:
 
     async def set_agents(self, agents: Sequence[Agent] | Cast) -> None:
         """Set the agents while the engine runs. One that is gone says no more, and its tasks are cancelled."""
-        await self._parts.cast_changes.configure(agents if isinstance(agents, Cast) else Cast(agents=tuple(agents)))
+        cast = agents if isinstance(agents, Cast) else Cast(agents=tuple(agents))
+        await self._parts.cast_changes.configure(cast)
+        self._parts.owner_settings.configure(persona=cast.default.persona)
 
     @property
     def limits(self) -> Limits:

@@ -107,6 +107,7 @@ class EngineParts:
                 options=options.context,
                 task_blocks=block_lines(options.task_handlers, kinds, behavior),
             ),
+            memory,
         )
         self.executor = RunExecutor(
             shared,

@@ -75,8 +75,8 @@ def make_shared(
         if agents
         else cast_of_one(persona or Persona())
     )
-    if behavior.names:
-        default = cast.default
+    default = cast.default
+    if not set(behavior.names) <= set(default.names):
         cast = cast.with_agent(replace(default, names=(*default.names, *behavior.names)))
     zone_named(zone)
     aliases = PlaceAliases()

@@ -8,8 +8,10 @@ from msgspec.structs import replace
 
 from tertulia.decisions import Decision
 from tertulia.engine.agents.agent import Agent
+from tertulia.engine.memory import Memory
 from tertulia.engine.prompt_builder import PromptBuilder, PromptLayout, PromptSources
 from tertulia.engine.shared import Shared
+from tertulia.memory.values import SeenBy
 from tertulia.messages import Message
 from tertulia.models.base import Model
 from tertulia.run.journal import Run
@@ -70,11 +72,19 @@ class Speaker:
 class Speakers:
     """The agents of an engine as speakers, each made when it first answers, and anew when it has changed."""
 
-    def __init__(self, shared: Shared, defaults: RunDefaults, sources: PromptSources, layout: PromptLayout) -> None:
+    def __init__(
+        self,
+        shared: Shared,
+        defaults: RunDefaults,
+        sources: PromptSources,
+        layout: PromptLayout,
+        memory: Memory | None,
+    ) -> None:
         self.defaults = defaults
         self._shared = shared
         self._sources = sources
         self._layout = layout
+        self._memory = memory
         self._known: dict[str, Speaker] = {}
 
     @property
@@ -88,7 +98,11 @@ class Speakers:
         stored, known = cast.stored_name(agent), self._known.get(agent.name)
         if known is None or known.agent is not agent or known.name != stored:
             layout = replace(self._layout, profile=agent.profile) if agent.profile else self._layout
-            prompts = PromptBuilder(self._sources, layout, self._shared, agent=stored)
+            sources = self._sources
+            if self._memory and not cast.is_single:
+                seen_by = SeenBy(agent=agent.name, present=agent.knows == "present", own=agent.memory == "own")
+                sources = replace(sources, knowledge=self._memory.knowledge_of(seen_by))
+            prompts = PromptBuilder(sources, layout, self._shared, agent=stored)
             known = self._known[agent.name] = Speaker(agent, stored, self.defaults, prompts, now=self._shared.now)
         return known
 

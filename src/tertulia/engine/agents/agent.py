@@ -26,9 +26,9 @@ class Agent(Struct, frozen=True, kw_only=True):
     persona: Persona = Persona()  # has the name of the agent
     names: tuple[str, ...] = ()  # other names that people use for it; `gryag*` has any ending
     models: tuple[Model, ...] = ()  # each a fallback for the one before; empty: those of the engine
-    profile: Profile | None = None
-    tools: Toolbox | None = None
-    settings: Settings | None = None
+    profile: Profile | None = None  # how its prompts are laid out
+    tools: Toolbox | None = None  # that its models may call
+    settings: Settings | None = None  # of its requests
     memory: Literal["shared", "own"] = "shared"  # whether facts about people are those of all agents, or its own
     knows: Literal["all", "present"] = "all"  # whether it knows what was said in a place while it was not there
     limits: Limits | None = None  # caps on what it spends, within those of the engine
@@ -66,6 +66,7 @@ class Cast(Struct, frozen=True, kw_only=True):
 
     agents: tuple[Agent, ...]
     default_name: str = ""  # empty: the first is the default agent
+    locked: bool = False  # whether commands cannot change who is in a place
 
     def __post_init__(self) -> None:
         if not self.agents:
