@@ -25,7 +25,7 @@ from tertulia.platform import Commanded, PlaceMigrated, Reacted
 from tertulia.run.chat_values import HistoryEntry, OpenExchange
 from tertulia.store import Store
 from tertulia.store.maintenance import NOT_EXPORTED
-from tertulia.store.transfer import tables
+from tertulia.store.sqlite.migrating import tables
 from tertulia.testing.store_world import a_guest, a_room
 from tertulia.turns import model
 

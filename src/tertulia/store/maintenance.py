@@ -18,8 +18,8 @@ from tertulia.store.json_columns import JSON_COLUMNS
 from tertulia.store.message_rows import MESSAGES
 from tertulia.store.prompts import layer_contents, layer_digest
 from tertulia.store.search_index import find_inconsistent
+from tertulia.store.sqlite.migrating import Table, tables
 from tertulia.store.tasks import PLAN_PREFIX
-from tertulia.store.transfer import Table, tables
 from tertulia.tasks.task import PlanRules, Task
 
 NOT_EXPORTED = (  # the index, which can be rebuilt, and the raw updates of services
