@@ -27,18 +27,15 @@ class CastChanges:
 
     async def load(self) -> None:
         """Add the agents that owners have added. One that no longer goes with those of the config stays away."""
+        self._configured = self._shared.identity.cast
         if self._shared.identity.has_owners:
             self._added = {one.name: one for one in await self._store.added()}
-        self._shared.identity.cast = self._whole(lenient=True)
+            self._shared.identity.cast = self._with_added(self._configured, lenient=True)
 
     async def configure(self, cast: Cast) -> None:
         """Take over the agents of a config."""
-        before, self._configured = self._configured, cast
-        try:
-            await self._set(self._whole(lenient=True))
-        except InvalidValue:
-            self._configured = before
-            raise
+        self._configured = cast
+        await self._set(self._with_added(cast, lenient=True))
 
     def is_configured(self, name: str) -> bool:
         return any(name_key(one.name) == name_key(name) for one in self._configured.agents)
@@ -50,7 +47,7 @@ class CastChanges:
         known = self._added
         self._added = {**{k: v for k, v in known.items() if name_key(k) != name_key(added.name)}, added.name: added}
         try:
-            cast = self._whole()
+            cast = self._with_added(self._current())
         except InvalidValue:
             self._added = known
             raise
@@ -64,11 +61,14 @@ class CastChanges:
             return False
         self._added = {key: one for key, one in self._added.items() if key != found}
         await self._store.remove(found, at=self._shared.now())
-        await self._set(self._whole())
+        await self._set(self._with_added(self._current()))
         return True
 
-    def _whole(self, *, lenient: bool = False) -> Cast:
-        cast = self._configured
+    def _current(self) -> Cast:
+        """Return the agents of the config, with what an owner changed of the first by `/persona`."""
+        return self._configured.with_persona(self._shared.identity.persona)
+
+    def _with_added(self, cast: Cast, *, lenient: bool = False) -> Cast:
         for one in self._added.values():
             try:
                 cast = cast.with_agent(Agent(name=one.name, persona=Persona(text=one.text)))
