@@ -8,7 +8,7 @@ from tertulia.store.migrations.memory_tables import FILES, MEMORY, SEARCH
 from tertulia.store.migrations.steps import EDITION
 from tertulia.store.migrations.tables import CHATS, CONVERSATIONS, RUNS
 
-TABLES = {30: "a29e50fbd891e87a"}  # the digest of the statements of each edition
+TABLES = {31: "bdaea1bffdf6b48f"}  # the digest of the statements of each edition
 
 
 def test_tables_that_change_have_another_edition() -> None:
