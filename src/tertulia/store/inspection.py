@@ -118,8 +118,8 @@ _LOGGED = Rows(LoggedMessage, "messages m", "number received_at", message=MESSAG
 
 # Prompts with their sizes: the last ones of runs, and those of some runs, the newest first; of the tries of a step the
 # last. Their layers, calls and tools.
-_SIZE = Columns(PromptSize, "tools=tool_tokens stable broken_by cause")
-_PROMPTS = f"""SELECT p.id, {_SIZE.of("p")}, p.run_id, r.agent, p.step, p.at, p.model
+_SIZE = Columns(PromptSize, "tools=tool_tokens stable broken_by cause", "p")
+_PROMPTS = f"""SELECT p.id, {_SIZE}, p.run_id, r.agent, p.step, p.at, p.model
     FROM prompts p JOIN runs r ON r.run_id = p.run_id WHERE"""
 _LAST_PROMPTS = f"{_PROMPTS} p.id IN (SELECT max(id) FROM prompts WHERE run_id IN (:runs) GROUP BY run_id)"
 _SENT = f"""{_PROMPTS} p.run_id IN ({{}}) AND NOT EXISTS (
