@@ -25,6 +25,7 @@ from tertulia.store.database import Database, Row
 from tertulia.store.encoding import (
     AUTHOR,
     LAYER,
+    LEFT_OUT,
     MESSAGE,
     PARTS,
     PLACE,
@@ -82,6 +83,9 @@ _EARLIER_PROMPTS = """SELECT max(p.id) FROM prompts p JOIN runs r ON r.run_id = 
 # All runs, in pages.
 _RUNS = """SELECT r.id, r.run_id, r.place, r.target, r.message_ids, r.horizon, r.forgotten FROM runs r
     WHERE r.id > :after ORDER BY r.id LIMIT :most"""
+# What was left out of prompts in the places of the person.
+_LEFT_OUT = """SELECT p.id, p.run_id, p.left_out FROM prompts p JOIN runs r ON r.run_id = p.run_id
+    WHERE r.place IN (:near) AND p.left_out IS NOT NULL"""
 # All tasks, in pages.
 _TASKS = """SELECT t.id, t.place, t.body, p.service FROM tasks t JOIN places p ON p.id = t.place
     WHERE t.id > :after ORDER BY t.id LIMIT :most"""
@@ -378,6 +382,10 @@ class Planner:
                 showing.add(run_id)
                 if not forgotten:
                     self._add("runs", row)
+        for row, run_id, reports in await self._all(_LEFT_OUT):
+            left = (one for one in LEFT_OUT.loads(reports) if one.source == "background")
+            if run_id not in showing and any(one.ids or one.text for one in left):
+                self._add("left_out", row)
         self._of["runs"] = showing
         return answering, showing
 

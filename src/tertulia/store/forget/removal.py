@@ -269,8 +269,6 @@ _SPANNING = """id IN (SELECT e.id FROM messages m JOIN episodes e ON e.place = m
     AND e.stop > m.number WHERE m.id IN (:touched))"""
 _FOLLOWING = """place IN (:direct) OR id IN (SELECT w.id FROM messages m JOIN window_pasts w ON w.place = m.place
     AND w.start > m.number WHERE m.id IN (:touched))"""
-_FACTS_LEFT_OUT = """left_out LIKE '%"source":"background"%'
-    AND run_id IN (SELECT run_id FROM runs WHERE place IN (:near))"""
 _SENTENCES = f"message IN (SELECT id FROM messages WHERE {_BY_NAME})"
 _FACT = "place fact_id key text scope confidence learned_at valid_from valid_until superseded_by imported_from"
 _EPISODE = "place episode_id began_at ended_at"
@@ -307,7 +305,7 @@ DERIVED = {
     "window_summaries": Section("window_pasts", "place", by=_FOLLOWING),
     "titles": Section("titles", "place title", _empty_titles),
     **{name: Section(remove=_rewrite(*column, _without_title)) for name, column in COPIES_OF_TITLES.items()},
-    "left_out": Section("prompts", remove=_rewrite("prompts", "left_out", _without_facts), by=_FACTS_LEFT_OUT),
+    "left_out": Section(remove=_rewrite("prompts", "left_out", _without_facts)),
     "runs": Section("runs", _RUN, lambda database, rows, work: remove_runs(database, "id IN (:rows)", rows=rows), 5),
     **dict.fromkeys(
         ("exchanges", "exchanges_of_others"), Section(key="chat start stop", remove=_remove_exchanges, at_once=0)
