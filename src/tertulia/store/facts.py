@@ -13,7 +13,18 @@ from msgspec.structs import replace
 from tertulia.characters import is_blank
 from tertulia.engine.store_protocols import Proposal
 from tertulia.events import FactsLearned
-from tertulia.memory.values import Fact, FactRules, Scope, SeenBy, Subject, Summary, UnreadRange, check_fact, is_current
+from tertulia.memory.values import (
+    AnsweredMessages,
+    Fact,
+    FactRules,
+    Scope,
+    SeenBy,
+    Subject,
+    Summary,
+    UnreadRange,
+    check_fact,
+    is_current,
+)
 from tertulia.messages import Message, Place
 from tertulia.store import cursors, episodes, events
 from tertulia.store.database import Database, send_row
@@ -80,7 +91,9 @@ class SqlFacts(Repository):
         self._forgetting = Forgetting(access)
 
     @writing
-    def learn(self, database: Database, facts: Sequence[Fact], *, reading: UnreadRange | None = None) -> Sequence[Fact]:
+    def learn(
+        self, database: Database, facts: Sequence[Fact], *, reading: UnreadRange | AnsweredMessages | None = None
+    ) -> Sequence[Fact]:
         given = [normalize(check_fact(fact)) for fact in facts]
         if reading and not cursors.is_current(database, reading):
             return []
