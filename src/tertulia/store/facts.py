@@ -64,10 +64,10 @@ _SAME = """SELECT DISTINCT o.id FROM facts f JOIN facts o ON o.about = f.about A
 _EVIDENCE = f"""SELECT m.message_id, m.id, n.author, m.role FROM messages m JOIN names n ON n.id = m.name
     WHERE m.place = :place AND m.message_id IN (:sources) AND m.number >= :first AND {SEEN}"""
 
-_STORED = Columns(Summary, "text facts digest made_at agent")
+_STORED = Columns(Summary, "text facts digest made_at agent", "s")
 
 # The summaries of a person, each with its place.
-_SUMMARIES = f"""SELECT t.body, {_STORED.of("s")} FROM summaries s
+_SUMMARIES = f"""SELECT t.body, {_STORED} FROM summaries s
     JOIN titles t ON t.id = (SELECT max(id) FROM titles WHERE place = s.place)
     WHERE s.about = :about AND s.about NOT IN (SELECT author FROM blocked_authors) ORDER BY s.id"""
 
