@@ -19,8 +19,8 @@ def said(text: str, number: int) -> Message:
     return a_message(text, id=str(number), author=(ALICE, BOB)[number % 2])
 
 
-async def agents_of(_: Place) -> Sequence[SeenBy]:
-    return KANT, HUME
+async def agents_of(_: Place) -> Sequence[SeenBy | None]:
+    return None, KANT, HUME
 
 
 async def answer(store: Store, number: int, agent: str) -> None:

@@ -43,10 +43,12 @@ PAGES = 4  # of messages that are read together
 RECENT = 1_000  # messages: episodes further back are summarised without a model when a place is first read
 
 Metered = Callable[[Model, Place, Purpose], Model]  # wraps a model so that its calls in a place are counted
+# the agents of a place for which memory is not the same; None: all those that see everything
+Agents = Callable[[Place], Awaitable[Sequence[SeenBy | None]]]
 
 
-async def _no_agents(_: Place) -> Sequence[SeenBy]:
-    return ()
+async def _one_agent(_: Place) -> Sequence[SeenBy | None]:
+    return (None,)
 
 
 async def _no_texts(_: Place) -> RecalledTexts:
@@ -71,10 +73,10 @@ class Learner(PlaceQueue):
         sleep: Sleep = asyncio.sleep,
         recalled: Callable[[Place], Awaitable[RecalledTexts]] = _no_texts,
         metered: Metered = lambda model, *_: model,
-        agents: Callable[[Place], Awaitable[Sequence[SeenBy]]] = _no_agents,
+        agents: Agents = _one_agent,
     ) -> None:
         super().__init__(self._read, "learning", sleep=sleep)
-        self._agents = agents  # of a place that do not see all of it
+        self._agents = agents
         self._facts = facts
         self._cursors = cursors
         self._log = messages
@@ -92,7 +94,7 @@ class Learner(PlaceQueue):
     async def _read(self, place: Place) -> None:
         """Read the unread messages of a place in batches; then renew the summaries of those they are by or about.
 
-        Then the same for each agent that does not see all of it: one may have facts of its own.
+        There is a summary for each of the agents of the place, some of which may have facts of their own.
         """
         people: dict[str, Subject] = {}
         last: UnreadRange | None = None
@@ -103,7 +105,7 @@ class Learner(PlaceQueue):
             added = await self._facts.learn(facts, reading=reading)
             people |= _people(messages, place) | {fact.subject.id: fact.subject for fact in added}
             last = reading
-        for seen_by in (None, *await self._agents(place)):
+        for seen_by in await self._agents(place):
             if seen_by and seen_by.own:
                 people |= await self._read_answered(place, seen_by)
             for subject in people.values():
