@@ -1,6 +1,6 @@
 """OutgoingContract: the tests of `Platform.send` and `split`."""
 
-from tertulia.engine.languages.english import ENGLISH
+from tertulia.engine.languages.lines import ENGLISH
 from tertulia.messages import Author, Place
 from tertulia.platform import Capabilities
 from tertulia.testing.contract_session import Session, check, require, text_of

@@ -1,24 +1,16 @@
 """Translator: the agent's own lines in the language of the person they are for."""
 
-from typing import Protocol
-
 from tertulia.context.log import Log
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.languages.lines import Lines
-from tertulia.engine.store_protocols import OutboxItem, RunStore
+from tertulia.engine.store_protocols import OutboxItem, PlaceSettings, RunStore
 from tertulia.messages import Author, Message, Place
-
-
-class AuthorLanguages(Protocol):
-    """The part of `PlaceSettings` that knows the languages of authors."""
-
-    async def language(self, *, platform: str, author_id: str) -> str | None: ...
 
 
 class Translator:
     """Chooses the language of a line: that of the person's client, else `Behavior.language`."""
 
-    def __init__(self, behavior: Behavior, languages: AuthorLanguages, runs: RunStore, messages: Log) -> None:
+    def __init__(self, behavior: Behavior, languages: PlaceSettings, runs: RunStore, messages: Log) -> None:
         self._behavior = behavior
         self._languages = languages
         self._runs = runs
