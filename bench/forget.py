@@ -1,9 +1,10 @@
 """How long others wait while a person is forgotten: `bench/forget.py [MESSAGES …]`.
 
 A store has messages of 40 people in four groups, a run for every tenth with the last 20 messages as its prompt, facts
-and answers. One of the people is forgotten while somebody writes a message every 50 ms. The floor, in the same run, is
-how long the writer takes to store 500 messages at once, the longest of five times: no job of a forget may be longer.
-Both are measured by the clock, and in processor time: on a busy machine only that one says what the jobs cost.
+and answers. One of the people, who has a direct chat too, is forgotten while somebody writes a message every 50 ms. The
+floor, in the same run, is how long the writer takes to store 500 messages at once, the longest of five times: no job of
+a forget may be longer. Both are measured by the clock, and in processor time: on a busy machine only that one says what
+the jobs cost.
 """
 
 import asyncio
@@ -28,19 +29,21 @@ GROUPS = [Place(platform="telegram", id=f"-{number}", kind="group", title=f"Grou
 PEOPLE = [Author(id=f"u{number}", name=f"Name{number}") for number in range(40)]
 WORDS = [f"word{number}" for number in range(5_000)]
 HER = PEOPLE[7]
+HERS = [*GROUPS, Place(platform="telegram", id=HER.id, kind="direct", title=HER.name)]
 WINDOW, EVERY = 20, 10  # messages in a prompt, messages between two runs
 AT_ONCE = 500
 
 
 def a_message(chance: random.Random, number: int) -> Message:
     text = " ".join(chance.choices(WORDS, k=chance.randint(3, 25)))
-    place, author = chance.choice(GROUPS), chance.choice(PEOPLE)
+    author = chance.choice(PEOPLE)
+    place = chance.choice(HERS if author is HER else GROUPS)
     return Message(id=f"m{number}", place=place, author=author, sent_at=NOON, parts=(Text(text=text),))
 
 
 async def fill(store: Store, count: int) -> None:
     chance = random.Random(count)
-    seen: dict[str, list[Message]] = {place.id: [] for place in GROUPS}
+    seen: dict[str, list[Message]] = {place.id: [] for place in HERS}
     for start in range(0, count, AT_ONCE):
         messages = [a_message(chance, number) for number in range(start, start + AT_ONCE)]
         await asyncio.gather(*(store.inbox.receive(message, at=NOON) for message in messages))

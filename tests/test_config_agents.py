@@ -70,7 +70,9 @@ def test_a_table_is_an_agent(tmp_path: Path) -> None:
     assert albert.settings is not None
     assert albert.settings.temperature == 1.0
     assert file.agent_options == AgentOptions(default="marie", locked=True)
-    assert cast_of(file) == Cast(agents=(albert, Agent(name="Marie", profile=PROFILES["native"])), default_name="marie")
+    assert cast_of(file) == Cast(
+        agents=(albert, Agent(name="Marie", profile=PROFILES["native"])), default_name="marie", locked=True
+    )
 
 
 def test_without_tables_the_persona_is_the_only_agent() -> None:

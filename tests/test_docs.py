@@ -23,7 +23,7 @@ from tertulia.testing.platform_contract import Fault, PlatformWorld
 ROOT = Path(__file__).parent.parent
 PAGES = [
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in "chat wire prompt engine memory config testing".split()),
+    *(ROOT / "docs" / f"{name}.md" for name in "chat wire prompt engine agents memory config testing".split()),
 ]
 
 

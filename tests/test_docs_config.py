@@ -10,7 +10,7 @@ import pytest
 
 from reference_page import duration
 from tertulia.bot_check import OTHER_VARIABLES, unknown_variables
-from tertulia.config import RENAMED, Config, read_config
+from tertulia.config import RENAMED, AgentConfig, AgentOptions, Config, read_config
 from tertulia.config_reader import keys_of
 from tertulia.errors import InvalidValue
 from tertulia.models.openai.vendors import VENDORS
@@ -63,6 +63,13 @@ def test_every_key_is_there_with_what_it_may_be_and_its_default() -> None:
         (f"`{key.name}`", key.allowed, shown(key.default)) for key in keys
     }
     assert len(listed) == len(keys) + 2
+
+
+def test_every_key_of_an_agent_is_there() -> None:
+    heads = {"key of `[agents]`": AgentOptions, "key of `[agents.NAME]`": AgentConfig}
+    listed = {head: [name for row in tables(head, "value", "meaning") for name in row[0].split(", ")] for head in heads}
+
+    assert listed == {head: [f"`{name}`" for name in kind.__struct_fields__] for head, kind in heads.items()}
 
 
 def test_every_key_has_a_meaning() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tertulia import Capabilities, Delivery, Engine, RunContext
+from tertulia import Agent, Capabilities, Delivery, Engine, RunContext
 
 ROOT = Path(__file__).parent.parent
 OTHERS = {"porting.md"}  # has calls of other libraries
@@ -18,6 +18,7 @@ TABLES: list[tuple[str, str, str, list[str]]] = [  # page, heading, first cell, 
     ("engine", "Engine", "parameter", [*inspect.signature(Engine).parameters]),
     ("chat", "What does a tool know about its run?", "field", [*RunContext.__struct_fields__, "idempotency_key"]),
     ("platforms", "What does a platform have?", "field of `Capabilities`", [*Capabilities.__struct_fields__]),
+    ("agents", "What is an agent?", "field of `Agent`", [*Agent.__struct_fields__]),
     ("platforms", "How do I send?", "field of `Delivery`", [*Delivery.__struct_fields__]),
 ]
 

@@ -7,6 +7,7 @@ from .context.sources import volatile as volatile
 from .context.values import Context as Context
 from .context.values import Persona as Persona
 from .context.values import Workspace as Workspace
+from .engine.agents.agent import Agent as Agent
 from .engine.behavior import Behavior as Behavior
 from .engine.engine import Engine as Engine
 from .engine.limits import Cap as Cap

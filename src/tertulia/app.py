@@ -37,6 +37,7 @@ from tertulia.engine.replay.replayer import Replayer
 from tertulia.engine.rooms import PLATFORM
 from tertulia.engine.shared import make_shared
 from tertulia.engine.spend_caps import SpendTracker
+from tertulia.engine.store_protocols import StoreProtocol
 from tertulia.errors import InvalidValue, KeyRefused, ModelUnknown, NotInstalled, StoreRefused, TertuliaError
 from tertulia.logs import log_events
 from tertulia.model_choice import Hints, choose_model, choose_transcriber
@@ -60,7 +61,7 @@ from tertulia.wire.generations import smallest_cache
 
 log = logging.getLogger(__name__)
 
-RELOADED = ("persona", "limits")  # the keys that may change while the bot runs
+RELOADED = ("persona", "limits", "agents")  # the keys that may change while the bot runs
 BLIND = "it sees no pictures, and describes only documents"
 INTERVAL = 1.0  # seconds between two looks at the files
 
@@ -189,11 +190,13 @@ async def open_bot(
         if config.cache and not is_given:
             models = [with_cache(model, store, opened) for model in models]
         tools = await opened.enter_async_context(tools_of(file, store, clock.now, zone, environment))
+        opened_models = None if is_given else dict(zip(models_of(file), models, strict=True))
+        cast = await open_cast(file, store, opened, environment, models=opened_models, now=clock.now, zone=zone)
         yield Engine(
             store,
             models,
             platforms,
-            persona=persona_of(config),
+            agents=cast,
             tools=tools,
             memory=Memory(store, model=memory_model) if config.memory.enabled else None,
             profile=profile,
@@ -247,7 +250,7 @@ async def open_replayer(
 @asynccontextmanager
 async def tools_of(
     file: ConfigFile,
-    store: Store,
+    store: StoreProtocol,
     now: Callable[[], datetime],
     zone: str,
     environment: Mapping[str, str],
@@ -266,7 +269,7 @@ async def tools_of(
 
 async def open_cast(
     file: ConfigFile,
-    store: Store,
+    store: StoreProtocol,
     opened: AsyncExitStack,
     environment: Mapping[str, str],
     *,
@@ -292,7 +295,7 @@ async def open_cast(
     return cast_of(file, models=found, tools=tools)
 
 
-def with_cache(model: Model, store: Store, opened: AsyncExitStack) -> Model:
+def with_cache(model: Model, store: StoreProtocol, opened: AsyncExitStack) -> Model:
     """Return the model with explicit caches, which are closed with *opened*; itself if it has none."""
     if why := why_uncached(model):
         log.warning("cache: %s", why)
@@ -473,33 +476,43 @@ async def reload_on_change(
     engine: Engine, file: ConfigFile, environment: Mapping[str, str], *, sleep: Sleep = asyncio.sleep
 ) -> None:
     """Set the persona and the limits of the engine whenever their files change. A faulty change is logged."""
-    seen, is_faulty = _stamps(file), False
-    while True:
-        await sleep(INTERVAL)
-        if (now := _stamps(file)) == seen or any(stamp and stamp[1] == 0 for stamp in now):
-            continue  # an empty file is about to be written
-        seen = now
-        try:
-            changed = load_config(file.path, environment) if file.path else file
-            _apply(engine, file, changed)
-        except Exception as error:  # noqa: BLE001 (modules that it names may raise anything)
-            log.error("the change of %s is not taken over: %s", file.path, error)
-            is_faulty = True
-            continue
-        if is_faulty:
-            log.info("%s is right again", file.path)
-            is_faulty = False
-        file, seen = changed, _stamps(changed)
+    async with AsyncExitStack() as opened:  # models and tools of agents that have changed
+        seen, is_faulty = _stamps(file), False
+        while True:
+            await sleep(INTERVAL)
+            if (now := _stamps(file)) == seen or any(stamp and stamp[1] == 0 for stamp in now):
+                continue  # an empty file is about to be written
+            seen = now
+            try:
+                changed = load_config(file.path, environment) if file.path else file
+                await _apply(engine, file, changed, opened, environment)
+            except Exception as error:  # noqa: BLE001 (modules that it names may raise anything)
+                log.error("the change of %s is not taken over: %s", file.path, error)
+                is_faulty = True
+                continue
+            if is_faulty:
+                log.info("%s is right again", file.path)
+                is_faulty = False
+            file, seen = changed, _stamps(changed)
 
 
-def _apply(engine: Engine, before: ConfigFile, after: ConfigFile) -> None:
+async def _apply(
+    engine: Engine, before: ConfigFile, after: ConfigFile, opened: AsyncExitStack, environment: Mapping[str, str]
+) -> None:
     fields = [name for name in Config.__struct_fields__ if _value(before, name) != _value(after, name)]
     if "limits" in fields:
         engine.limits = after.config.limits  # first: they may be refused
-    if "persona" in fields:
+    if "agents" in fields:
+        open_models = dict(zip(models_of(before), engine.models, strict=False))
+        zone = after.config.zone or local_zone(environment)
+        now = RealClock().now
+        await engine.set_agents(
+            await open_cast(after, engine.store, opened, environment, models=open_models, now=now, zone=zone)
+        )
+    elif "persona" in fields:
         engine.persona = persona_of(after.config)
-        if isinstance(rooms := engine.platforms.get(PLATFORM), RoomPlatform):
-            rooms.rename(after.config.persona.name)
+    if "persona" in fields and isinstance(rooms := engine.platforms.get(PLATFORM), RoomPlatform):
+        rooms.rename(after.config.persona.name)
     taken = [name for name in fields if name in RELOADED]
     if taken:
         log.info("taken over: %s", ", ".join(taken))
@@ -508,13 +521,15 @@ def _apply(engine: Engine, before: ConfigFile, after: ConfigFile) -> None:
 
 
 def _value(file: ConfigFile, name: str) -> Any:
+    if name == "agents":
+        return file.agents, file.agent_options
     return getattr(file if name in ("web", "traces") else file.config, name)  # an empty table counts
 
 
 def _stamps(file: ConfigFile) -> list[tuple[int, int] | None]:
     """Return the time and size of each file that is reloaded; a difference means a change."""
-    persona = file.config.persona.file
-    files = [*([file.path] if file.path else []), *([file.folder / persona] if persona else [])]
+    personas = [file.config.persona.file, *(one.persona.file for one in file.agents.values())]
+    files = [*([file.path] if file.path else []), *(file.folder / persona for persona in personas if persona)]
     return [_stamp(one) for one in files]
 
 

@@ -335,7 +335,8 @@ def cast_of(
         with file.naming("agents", agent.name, "may_send"):
             require_recipients(agent, agents)
     with file.naming("agents", "default"):
-        return Cast(agents=tuple(agents), default_name=file.agent_options.default)
+        options = file.agent_options
+        return Cast(agents=tuple(agents), default_name=options.default, locked=options.locked)
 
 
 def load_object(name: str) -> Any:

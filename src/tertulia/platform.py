@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tertulia.errors import InvalidValue, MediaUnavailable
 from tertulia.markdown import split_text
-from tertulia.messages import Author, Message, Place, Reply
+from tertulia.messages import Author, Message, Place, Quote, Reply
 from tertulia.parts import Media
 
 PlaceRole = Literal["owner", "administrator", "member"]
@@ -39,6 +39,13 @@ class Capabilities(Struct, frozen=True, kw_only=True):
             raise InvalidValue(f"Capabilities(length={self.length}) must be 1 or more, or None for no limit")
 
 
+class Speaking(Struct, frozen=True, kw_only=True):
+    """The agent that says a message."""
+
+    name: str
+    avatar: str = ""  # a picture of it, as a path or an address; empty: none
+
+
 class Delivery(Struct, frozen=True, kw_only=True):
     """One message to send."""
 
@@ -49,6 +56,8 @@ class Delivery(Struct, frozen=True, kw_only=True):
     edits: str | None = None  # the id of our message that this one replaces
     streamed: bool = False  # whether the deltas of its run had all of its text; false after a restart
     plain: bool = False  # whether `send` refused it: without quote and media, to be sent without markup
+    agent: Speaking | None = None  # who says it, where an engine has several agents
+    answers: Quote | None = None  # what it quotes: its id, author and words, for a platform that cannot quote
 
 
 class Received(Struct, frozen=True, kw_only=True, tag_field="kind", tag="received"):

@@ -6,7 +6,7 @@ from engine.engines import ALICE, BOB, DIRECT, GROUP, ME, engine_with, said, sha
 from people import NOON
 from store.builders import add_own
 from tertulia.context.values import Persona
-from tertulia.decisions import Reason
+from tertulia.decisions import Decision, Reason
 from tertulia.engine.admission import Admission
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.confirmations import Confirmations
@@ -22,6 +22,11 @@ ROBO = Author(id="9", name="Robo", persona="robo")
 def admission(store: Store, behavior: Behavior | None = None) -> Admission:
     shared = shared_by(store, behavior=behavior)
     return Admission(shared, RateLimiter(store.rate_limits, shared.limits, now=shared.now), Confirmations(shared))
+
+
+async def decided(admission: Admission, message: Message) -> Decision:
+    [found] = await admission.decide(message, await admission.recipients(message.place))
+    return await admission.apply_limits(message, found)
 
 
 async def received(store: Store, *authors: Author, deleted: bool = False) -> Message:
@@ -57,7 +62,7 @@ async def test_agents_are_answered_until_they_are_among_themselves_also_if_they_
 ) -> None:
     last = await received(store, *authors, deleted=deleted)
 
-    found = await admission(store, Behavior(agents_in_a_row=most)).decide_with_limits(last)
+    found = await decided(admission(store, Behavior(agents_in_a_row=most)), last)
 
     assert found.reason == reason
 
@@ -78,7 +83,7 @@ async def test_two_agents_that_delete_what_they_say_stop_too() -> None:
 
 @pytest.mark.parametrize("author", [OURS, ME, Author(id=ME.id, name="renamed", persona="renamed")])
 async def test_our_own_messages_are_not_answered(store: Store, author: Author) -> None:
-    assert (await admission(store).decide_with_limits(said("Gryag?", author=author))).reason == "our own"
+    assert (await decided(admission(store), said("Gryag?", author=author))).reason == "our own"
 
 
 async def test_who_is_blocked_is_blocked_on_that_platform(store: Store) -> None:
@@ -86,8 +91,8 @@ async def test_who_is_blocked_is_blocked_on_that_platform(store: Store) -> None:
     await store.place_settings.block(platform="icq", author_id=BOB.id, at=NOON)
     made = admission(store)
 
-    assert (await made.decide_with_limits(said("hi"))).reason == "blocked"
-    assert (await made.decide_with_limits(said("hi", author=BOB))).reason == "answered"
+    assert (await decided(made, said("hi"))).reason == "blocked"
+    assert (await decided(made, said("hi", author=BOB))).reason == "answered"
 
 
 async def awaited(_: Message) -> bool:
@@ -105,9 +110,9 @@ async def test_a_rule_that_fails_answers_nothing_and_does_not_stand_in_the_way_o
 ) -> None:
     made = admission(store, Behavior(answer_if=rule))
 
-    assert (await made.decide_with_limits(said("hm", 5, place=GROUP))).reason == "not addressed"
-    assert (await made.decide_with_limits(said("Gryag?", 6, place=GROUP))).reason == "answered"
-    assert (await made.decide_with_limits(said("hm", 7, place=DIRECT))).reason == "answered"
+    assert (await decided(made, said("hm", 5, place=GROUP))).reason == "not addressed"
+    assert (await decided(made, said("Gryag?", 6, place=GROUP))).reason == "answered"
+    assert (await decided(made, said("hm", 7, place=DIRECT))).reason == "answered"
     (logged,) = [record.getMessage() for record in caplog.records]
     assert logged.startswith("Behavior.answer_if failed on message 5, which is not answered: ")
 
@@ -118,7 +123,7 @@ async def test_a_reply_that_says_only_which_message_it_answers_is_for_whoever_wr
     await store.inbox.receive(theirs, at=NOON)
     replies = [said("And you?", 3 + at, place=GROUP, reply_to=Quote(message_id=one)) for at, one in enumerate("129")]
 
-    decisions = [(await admission(store).decide_with_limits(reply)).reason for reply in replies]
+    decisions = [(await decided(admission(store), reply)).reason for reply in replies]
 
     assert decisions == ["answered", "not addressed", "not addressed"]
 

@@ -476,7 +476,7 @@ class Conversations(RuleBasedStateMachine):
         for batch in ([asks], waiting[:1], waiting[:3]):
             if not batch:
                 continue
-            prompt_builder = self.engine._parts.speaker.prompts  # noqa: SLF001 (no engine says what it would ask)
+            prompt_builder = self.engine._parts.speakers.default.prompts  # noqa: SLF001 (no engine says what it would ask)
             answered = Batch(messages=tuple(batch), target=batch[0], snapshot=snapshot)
             context = (await prompt_builder.gather_context(answered, self.engine.models)).context
             prompt = prompt_builder.build(context, self.engine.toolbox.specs, self.engine.settings)

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from engine.engines import ALICE, AT_ONCE, GROUP, ME, engine_with, said, talked, texts_of
 from store.builders import add_own
 from tertulia.context.values import Persona
+from tertulia.engine.agents.agent import cast_of_one
 from tertulia.engine.engine import Engine
 from tertulia.engine.identity import Identity
 from tertulia.errors import InvalidValue
@@ -154,7 +155,7 @@ AUTHORS = st.builds(Author, id=IDS, name=NAMES.map(str), persona=NAMES, username
 
 @given(author=AUTHORS, quoted=AUTHORS | st.none(), called=NAMES.map(lambda name: name or ""))
 def test_ours_is_what_our_account_wrote(author: Author, quoted: Author | None, called: str) -> None:
-    identity = Identity(Persona(name=called), {"recorded": RecordedPlatform()})
+    identity = Identity(cast_of_one(Persona(name=called)), {"recorded": RecordedPlatform()})
     quote = quoted and Quote(message_id="0", author=quoted)
 
     kept = identity.attribute(said("hello", author=author, place=GROUP, reply_to=quote, forwarded_from=quoted))
@@ -173,7 +174,7 @@ async def test_a_platform_that_does_not_say_who_administers_a_place_is_not_waite
             await asyncio.Event().wait()
             return "owner"
 
-    identity = Identity(Persona(), {"recorded": Hanging()}, role_timeout=0.01)
+    identity = Identity(cast_of_one(Persona()), {"recorded": Hanging()}, role_timeout=0.01)
 
     assert not await identity.is_administrator(GROUP, ALICE)
 

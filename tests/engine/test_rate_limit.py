@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from engine.engines import BOB, GROUP, engine_with, said, shared_by, store_with, talked
+from engine.test_admission import decided
 from tertulia.engine.admission import Admission
 from tertulia.engine.behavior import TOO_MANY
 from tertulia.engine.confirmations import Confirmations
@@ -80,10 +81,10 @@ async def test_admission_decides_by_the_rate_limit(store: Store, clock: Clock) -
     admission = Admission(shared, made, Confirmations(shared))
     await made.count_answer(said("hi"))
 
-    assert (await admission.decide_with_limits(said("Gryag?", place=GROUP))).reason == "rate limit"
-    assert (await admission.decide_with_limits(said("hi", author=BOB))).reason == "answered"
+    assert (await decided(admission, said("Gryag?", place=GROUP))).reason == "rate limit"
+    assert (await decided(admission, said("hi", author=BOB))).reason == "answered"
     clock.at = 60.0
-    assert (await admission.decide_with_limits(said("Gryag?", place=GROUP))).reason == "answered"
+    assert (await decided(admission, said("Gryag?", place=GROUP))).reason == "answered"
 
 
 async def test_of_too_many_messages_there_is_one_notice_then_silence_and_a_notice_again_after_an_answer(

@@ -3,17 +3,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from engine.agents.casts import decided
+from engine.agents.casts import Alone
 from people import ALICE, BOB, DIRECT, GRYAG, a_message, a_quote
 from tertulia.decisions import Address, Decision, Reason
-from tertulia.engine.triggers import Triggers
 from tertulia.messages import Author, Message
 from tertulia.parts import Text
 
 ME = replace(GRYAG, username="gryag_bot")
 OTHER_AGENT = Author(id="9", name="Einstein", persona="einstein")
 POSING = Author(id="13", name="gryag", username="gryag_bot", persona="gryag")
-TRIGGERS = Triggers(me=ME, names=("гряг",), blocked=frozenset({("telegram", "u666")}))
+TRIGGERS = Alone(me=ME, names=("гряг",), blocked=frozenset({("telegram", "u666")}))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +49,7 @@ TRIGGERS = Triggers(me=ME, names=("гряг",), blocked=frozenset({("telegram", 
     ],
 )
 def test_verdict(message: Message, verdict: Address | Reason) -> None:
-    assert outcome(decided(TRIGGERS, message)) == verdict
+    assert outcome(TRIGGERS.decide(message)) == verdict
 
 
 def outcome(decision: Decision) -> str | None:
@@ -79,31 +78,31 @@ INFLECTED = replace(TRIGGERS, names=("гряг*", "гряже"))
     ],
 )
 def test_a_name_has_inflections_by_a_pattern(text: str, verdict: Address | Reason) -> None:
-    assert outcome(decided(INFLECTED, a_message(text))) == verdict
+    assert outcome(INFLECTED.decide(a_message(text))) == verdict
 
 
 @pytest.mark.parametrize("name", ["Star*", "S*", "*"])
 def test_the_name_of_an_account_is_no_pattern(name: str) -> None:
-    triggers = Triggers(me=Author(id="42", name=name, persona=name))
+    triggers = Alone(me=Author(id="42", name=name, persona=name))
 
-    assert outcome(decided(triggers, a_message("starting so"))) == "not addressed"
+    assert outcome(triggers.decide(a_message("starting so"))) == "not addressed"
 
 
 def test_the_name_of_the_persona_is_a_name() -> None:
-    triggers = Triggers(me=Author(id="42", name="Helper account", persona="gryag"))
+    triggers = Alone(me=Author(id="42", name="Helper account", persona="gryag"))
 
-    assert outcome(decided(triggers, a_message("Gryag, hi"))) == "name"
+    assert outcome(triggers.decide(a_message("Gryag, hi"))) == "name"
 
 
 def test_a_rule_of_the_operators_answers_more() -> None:
     curious = replace(TRIGGERS, rule=lambda message: str(message.parts[0]).endswith("?'"))
 
-    assert outcome(decided(TRIGGERS, a_message("anybody there?"))) == "not addressed"
+    assert outcome(TRIGGERS.decide(a_message("anybody there?"))) == "not addressed"
     by_alice = replace(curious, rule=lambda message: message.author == ALICE)
-    assert outcome(decided(by_alice, a_message("hm"))) == "rule"
+    assert outcome(by_alice.decide(a_message("hm"))) == "rule"
     forwarded = a_message("gryag, hi", forwarded_from=BOB)
     of_bob = replace(curious, rule=lambda message: message.forwarded_from == BOB)
-    assert outcome(decided(of_bob, forwarded)) == "rule"
+    assert outcome(of_bob.decide(forwarded)) == "rule"
 
 
 @pytest.mark.parametrize(
@@ -121,7 +120,7 @@ def test_a_rule_of_the_operators_answers_more() -> None:
 def test_two_agents_stop_talking_to_each_other(authors: list[Author], verdict: Reason) -> None:
     before = [a_message("gryag, Einstein", author=author) for author in authors]
 
-    decision = decided(TRIGGERS, a_message("gryag, go on", author=OTHER_AGENT), before)
+    decision = TRIGGERS.decide(a_message("gryag, go on", author=OTHER_AGENT), before)
 
     assert decision == Decision(reason=verdict, address="name")
 
@@ -129,11 +128,11 @@ def test_two_agents_stop_talking_to_each_other(authors: list[Author], verdict: R
 def test_a_person_is_answered_whoever_spoke_before() -> None:
     before: list[Any] = [a_message("gryag", author=OTHER_AGENT)] * 5
 
-    assert outcome(decided(TRIGGERS, a_message("gryag, stop"), before)) == "name"
+    assert outcome(TRIGGERS.decide(a_message("gryag, stop"), before)) == "name"
 
 
 def test_our_account_is_ours_under_any_name_it_had() -> None:
     before = replace(GRYAG, persona="what it was called before")
 
-    assert outcome(decided(TRIGGERS, a_message("gryag, hello", author=before))) == "our own"
-    assert outcome(decided(TRIGGERS, a_message("and you?", reply_to=a_quote(author=before)))) == "reply"
+    assert outcome(TRIGGERS.decide(a_message("gryag, hello", author=before))) == "our own"
+    assert outcome(TRIGGERS.decide(a_message("and you?", reply_to=a_quote(author=before)))) == "reply"

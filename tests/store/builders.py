@@ -1,5 +1,6 @@
 """Runs, replies and other things that are kept: builders, and a look at the files."""
 
+import json
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
@@ -110,6 +111,10 @@ async def add_episode(store: Store, **columns: Any) -> None:
         "tags": "[]",
     }  # fmt: skip
     await on(store, add, "episodes", **fields | columns)
+    spoke = """INSERT INTO episode_people (episode, author) SELECT e.id, a.id FROM episodes e, authors a
+        WHERE e.episode_id = :name AND a.author_id IN (:people)"""
+    named = {"name": columns["episode_id"], "people": json.loads((fields | columns)["people"])}
+    await store.writer.run(lambda database: database.run(spoke, **named))
 
 
 async def set_cursor(store: Store, place: Place, number: int, what: CursorKind = "facts") -> None:

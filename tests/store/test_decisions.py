@@ -2,6 +2,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from people import ALICE, DIRECT, GROUP, NOON, a_message
 from store.builders import PROMPT, a_run, skip
@@ -119,3 +121,60 @@ def test_what_named_agents_have_acted_on_waits_after_an_edit_in_time() -> None:
     assert waits_after_edit(of_agents, NOON, LATER)
     assert not waits_after_edit([*of_agents, Decision(reason="our own")], NOON, LATER)
     assert not waits_after_edit([], NOON, LATER)
+
+
+AGENTS = ("Kant", "Hume", "Hegel")
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("said"), st.none()),
+        st.tuples(st.just("edited"), st.integers(0, 5)),
+        st.tuples(st.just("deleted"), st.integers(0, 5)),
+        st.tuples(st.just("dropped"), st.sampled_from(AGENTS)),
+        st.tuples(st.just("decided"), st.lists(st.sampled_from(AGENTS), unique=True)),
+        st.tuples(st.just("skipped"), st.lists(st.sampled_from(AGENTS), unique=True)),
+    ),
+    max_size=30,
+)
+
+
+@given(STEPS)
+async def test_each_agent_answers_a_message_once_and_what_it_is_meant_by_waits_until_then(
+    steps: list[tuple[str, Any]],
+) -> None:
+    """What waits is decided about as an engine does it: for the first that waits, by agents that have not acted."""
+    async with Store.open(":memory:") as store:
+        said = 0
+        answered: dict[str, list[str]] = {}
+        for number, (step, what) in enumerate([*steps, *[("decided", [])] * 20]):
+            at = NOON + timedelta(seconds=number)
+            snapshot = await store.inbox.snapshot(GROUP)
+            match step:
+                case "said":
+                    await store.inbox.receive(a_message(id=str(said)), at=at)
+                    said += 1
+                case "edited":
+                    await store.inbox.edit(a_message(f"edit {number}", id=str(what), edited_at=at), at=at)
+                case "deleted":
+                    await store.inbox.delete(GROUP, str(what), at=at)
+                case "dropped":
+                    await store.agents.drop_waiting(what, at=at)
+                case "decided" | "skipped" if snapshot.waiting:
+                    first = snapshot.waiting[0]
+                    named = [first.agent] if first.agent else [one for one in what if one not in first.acted]
+                    meant = [Decision(reason="waiting", address="name", agent=one) for one in named[1:]]
+                    name, agent = first.message.id, named[0] if named else ""
+                    if not agent or step == "skipped":
+                        why = Decision(reason="rate limit" if agent else "not addressed", agent=agent)
+                        await store.inbox.skip(GROUP, {name: why}, at=at, meant={name: meant})
+                    else:
+                        run = a_run(id=f"r{number}", target=name, taken=(name,), agent=agent, meant={name: meant})
+                        await store.runs.begin(run, PROMPT, at=at, changes=snapshot.changes)
+                        answered.setdefault(name, []).append(agent)
+                    now = [(one.message.id, one.agent) for one in await store.inbox.waiting(GROUP)]
+                    expected = [(name, one.agent) for one in meant]
+                    assert now == expected + [(one.message.id, one.agent) for one in snapshot.waiting[1:]]
+
+        assert await store.inbox.waiting(GROUP) == []
+        for message, made in await store.inbox.decided(GROUP, most=99):
+            assert sorted(one.agent for one in made if one.run_id) == sorted(answered.get(message.id, []))
+        assert await store.check() == []

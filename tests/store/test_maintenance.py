@@ -25,7 +25,7 @@ from tertulia.platform import Commanded, PlaceMigrated, Reacted
 from tertulia.run.chat_values import HistoryEntry, OpenExchange
 from tertulia.store import Store
 from tertulia.store.maintenance import NOT_EXPORTED
-from tertulia.store.transfer import tables
+from tertulia.store.sqlite.migrating import tables
 from tertulia.testing.store_world import a_guest, a_room
 from tertulia.turns import model
 
@@ -208,6 +208,8 @@ async def test_a_backup_replaces_no_file(tmp_path: Path) -> None:
         (("tasks", {}, {"free": 0}), "task t1 is kept as if it were another"),
         (("tasks", {}, {"run_id": "r7"}), "task t1 is kept as if it were another"),
         (("tasks", {}, {"place": 99}), "row 1 of tasks refers to a row of places that is not there"),
+        (("messages", {"number": 3}, {"title": 99}), "row 4 of messages refers to a row of titles that is not there"),
+        (("facts", {}, {"title": 99}), "row 1 of facts refers to a row of titles that is not there"),
     ],
 )
 async def test_a_check_names_what_is_wrong(

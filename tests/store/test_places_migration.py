@@ -10,6 +10,7 @@ from engine.engines import texts_of
 from people import ALICE, BOB, GRYAG, NOON, a_message
 from store.builders import a_run
 from tertulia.engine.limits import Spend
+from tertulia.engine.orders import Order
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.events import MessageReceived
 from tertulia.memory.facts import subject_of
@@ -237,3 +238,18 @@ async def test_who_knows_a_place_by_its_old_id_reads_the_same(store: Store) -> N
         delimiter,
     )
     assert (await store.place_settings.beginning(OLD), await store.place_settings.beginning(NEW)) == (1, 1)
+
+
+async def test_an_order_about_either_place_is_still_there(store: Store) -> None:
+    orders = [
+        Order(id=place.id, kind="stop place", place=place, who="Oksana", at=NOON, status="waiting")
+        for place in (OLD, NEW)
+    ]
+    for number, change in enumerate([*FIRST, *AFTER]):
+        await apply(store, f"u{number}", change)
+    for order in orders:
+        await store.orders.add(order)
+
+    await apply(store, "moved", MOVED)
+
+    assert [(one.id, one.place) for one in await store.orders.waiting()] == [(one.id, NEW) for one in orders]

@@ -11,7 +11,8 @@ from store.builders import a_task
 from stored_rows import add, change, on, read, remove
 from tertulia.errors import InvalidValue, StoreBroken, StoreRefused
 from tertulia.store import Store
-from tertulia.store.transfer import move_store, tables
+from tertulia.store.sqlite.migrating import tables
+from tertulia.store.transfer import move_store
 
 MESSAGES = 1203  # more than two pages
 SETTING = {"name": "a", "value": "1", "replaced": "2", "at": "now"}

@@ -27,6 +27,7 @@ from tertulia.context.values import (
     Background,
     Context,
     LeftOut,
+    OwnNames,
     Persona,
     RecalledEpisode,
     RelevantMessage,
@@ -103,6 +104,7 @@ def agent_settings(
     *,
     persona: Persona,
     account: str | None = None,
+    agent: OwnNames = OwnNames(),  # noqa: B008 (frozen)
     zone: str = "UTC",
     delimiter: str = "",
     task_blocks: tuple[BlockLine, ...] = (),
@@ -111,7 +113,8 @@ def agent_settings(
 ) -> Source:
     """Add who the agent is, the time zone and the delimiter of the place, the model that is asked and what it takes.
 
-    *account* is the author id of the agent's own messages; without it they are those of the persona's name.
+    *account* is the author id of the agent's own messages; without it they are those of the persona's name. Where
+    several agents have that account, *agent* says which of them are its own.
     """
     if delimiter and not DELIMITER.fullmatch(delimiter):
         raise InvalidValue(f"a delimiter is 6 to 64 letters and digits, not {delimiter!r}")
@@ -122,6 +125,7 @@ def agent_settings(
             context,
             persona=persona,
             account=account,
+            agent=agent,
             zone=zone,
             delimiter=delimiter,
             task_blocks=task_blocks,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from math import isfinite
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -150,6 +150,13 @@ class Album(Message, frozen=True, kw_only=True, omit_defaults=True):
     ids: tuple[str, ...]
 
 
+class OwnNames(NamedTuple):
+    """Under which names of agents the messages of an account are an agent's own."""
+
+    names: tuple[str, ...] = ()  # none: all messages of the account are
+    is_only: bool = True  # whether the account has no other agent now
+
+
 class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything that a profile lays out as a prompt. Messages are in the order they were sent."""
 
@@ -161,6 +168,7 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     zone: str = "UTC"
     persona: Persona = Persona()
     account: str | None = None  # the id of the agent's account here; None, as in documents: its persona decides
+    agent: OwnNames = OwnNames()  # which of the account's messages are its own
     levels: bool = True  # whether the history is immediate, recent and newer; else it is the window
     immediate: tuple[Message, ...] = ()
     recent: tuple[Message, ...] = ()
@@ -189,19 +197,23 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     left_out: tuple[LeftOut, ...] = ()
 
     def is_own(self, message: Message) -> bool:
-        """Return whether the agent itself wrote *message*."""
+        """Return whether the agent itself wrote *message*, and no other agent of the account."""
+        if self.agent.names and message.agent is not None:
+            return message.agent in self.agent.names
         return self.is_me(message.author)
 
     def is_me(self, author: Author) -> bool:
         """Return whether *author* is the agent: by its account, or by its persona where no account is known."""
         if self.account is not None:
-            return author.id == self.account
+            return author.id == self.account and (self.agent.is_only or author.persona in (None, self.persona.name))
         return bool(author.persona) and author.persona == self.persona.name
 
     @property
     def identity(self) -> str:
         """The account of the agent, or its persona where no account is known; part of the key of cached turns."""
-        return f"persona {self.persona.name}" if self.account is None else f"account {self.account}"
+        if self.account is None:
+            return f"persona {self.persona.name}"
+        return f"account {self.account}" if self.agent.is_only else f"account {self.account} {self.persona.name}"
 
     @property
     def batch(self) -> tuple[Message, ...]:

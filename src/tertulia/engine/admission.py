@@ -8,20 +8,20 @@ from msgspec.structs import replace
 
 from tertulia.context.log import with_current_quote
 from tertulia.decisions import Decision
+from tertulia.engine.agents.meant import Recipients, rule_result
 from tertulia.engine.background import log_text
 from tertulia.engine.batches import album_of, bursts_of, time_left
 from tertulia.engine.confirmations import Confirmations
 from tertulia.engine.rate_limit import RateLimiter
 from tertulia.engine.shared import Shared
 from tertulia.engine.store_protocols import WaitingMessage
-from tertulia.engine.triggers import Triggers, rule_result
-from tertulia.messages import Message
+from tertulia.messages import Message, Place
 
 log = logging.getLogger(__name__)
 
 
 class Admission:
-    """Decides about messages by the triggers of their platform, the log before them, albums, and the rate limit."""
+    """Decides about messages by who is meant, the log before them, albums, and the rate limit."""
 
     def __init__(self, shared: Shared, rate_limiter: RateLimiter, confirmations: Confirmations) -> None:
         self._messages, self._inbox = shared.store.log, shared.store.inbox
@@ -30,11 +30,8 @@ class Admission:
         self._behavior = shared.behavior
         self._rate_limiter = rate_limiter
         self._confirmations = confirmations
-        self._triggers: dict[str, Triggers] = {}  # by platform
-
-    async def decide_with_limits(self, message: Message) -> Decision:
-        """Return the decision about a message, by its album and the rate limit too."""
-        return await self.apply_limits(message, await self.decide(message, await self.triggers(message.place.platform)))
+        self._places = shared.agent_places
+        self._recipients: dict[tuple[str, tuple[str, ...], str | None], Recipients] = {}  # by platform and agents
 
     async def apply_limits(self, message: Message, decision: Decision) -> Decision:
         """Return the decision, or that the album of the message was answered, or its author is over the rate limit."""
@@ -44,23 +41,38 @@ class Admission:
             return replace(decision, reason="album answered")
         return decision if await self._rate_limiter.allows(message) else replace(decision, reason="rate limit")
 
-    async def decide(self, message: Message, triggers: Triggers) -> Decision:
-        """Return the decision about a message, whatever its album and the rate limit say."""
+    async def decide(self, message: Message, recipients: Recipients) -> tuple[Decision, ...]:
+        """Return a decision for each agent that is meant, in their order, whatever albums and the rate limit say.
+
+        Where nobody is, the one decision says why.
+        """
         before: Sequence[Message] = ()
         if message.author.persona is not None:
             number = await self._messages.number(message) or 0
             before = await self._messages.read(message.place, number - self._behavior.agents_in_a_row, number)
+        quoted, cast = await self._quoted_agent(message), self._identity.cast
         if message.reply_to is not None and message.reply_to.author is None:  # some platforms give only the id
             message = await with_current_quote(self._messages, message)
-        return triggers.decide(message, before)
+        found = recipients.decide(message, before, quoted=quoted)
+        return tuple(replace(one, agent="") for one in found) if cast.is_single else found
+
+    async def _quoted_agent(self, message: Message) -> str | None:
+        """Return the agent that wrote what a message quotes, as the log says; None where it does not."""
+        if message.reply_to is None or self._identity.cast.is_single:
+            return None
+        quoted = await self._messages.get(message.place, message.reply_to.message_id)
+        return quoted.agent if quoted else None
 
     async def joining(
-        self, waiting: Sequence[WaitingMessage], now: datetime, *, since: int
+        self, waiting: Sequence[WaitingMessage], now: datetime, *, since: int, agent: str
     ) -> list[tuple[Message, Decision]]:
-        """Return the messages that a run may take in: complete bursts to be answered, from number *since* on."""
+        """Return the messages that a run of an agent may take in, from number *since* on.
+
+        They are complete bursts that are to be answered by it, and by nobody else.
+        """
         waiting = [one for one in waiting if one.number >= since]
         gap, longest = timedelta(seconds=self._behavior.debounce), timedelta(seconds=self._behavior.max_debounce)
-        decisions = [await self.decide_with_limits(one.message) for one in waiting]
+        decisions = [await self._only_decision(one, agent) for one in waiting]
         by_id = {one.message.id: decision for one, decision in zip(waiting, decisions, strict=True)}
         addressed = [at for at, decision in enumerate(decisions) if decision.reason == "answered"]
         bursts = bursts_of(addressed, waiting, gap, longest)
@@ -68,20 +80,29 @@ class Admission:
         burst_messages = [one.message for burst in complete for one in burst]
         return [(one, by_id[one.id]) for one in burst_messages if not await self._confirmations.find_facts(one)]
 
-    async def triggers(self, platform: str) -> Triggers:
-        """Return the triggers of a platform; the same object until what they are made of changes."""
-        me, blocked = self._identity.author_on(platform), await self._place_settings.blocked()
-        names = (*self._identity.persona.names, *self._behavior.names)
-        cached = self._triggers.get(platform)
-        if cached is None or (cached.me, cached.names, cached.blocked) != (me, names, blocked):
-            cached = self._triggers[platform] = Triggers(
+    async def _only_decision(self, waiting: WaitingMessage, agent: str) -> Decision:
+        message = waiting.message
+        found = await self.decide(message, await self.recipients(message.place))
+        if len(found) > 1 or found[0].agent != agent or waiting.agent not in ("", agent):
+            return replace(found[0], reason="waiting")
+        return await self.apply_limits(message, found[0])
+
+    async def recipients(self, place: Place) -> Recipients:
+        """Return who may be meant in a place; the same object until what it is made of changes."""
+        here, blocked = await self._places.here(place), await self._place_settings.blocked()
+        cast, me = self._identity.cast, self._identity.platforms[place.platform].me
+        key = place.platform, tuple([agent.name for agent in here.agents]), here.default.name if here.default else None
+        known = self._recipients.get(key)
+        if known is None or known.cast is not cast or (known.me, known.blocked) != (me, blocked):
+            known = self._recipients[key] = Recipients(
+                cast=cast,
+                here=here,
                 me=me,
-                names=names,
                 rule=self._behavior.answer_if and self._follows_rule,
                 blocked=blocked,
                 agents_in_a_row=self._behavior.agents_in_a_row,
             )
-        return cached
+        return known
 
     async def _is_album_answered(self, message: Message) -> bool:
         """Return whether the album of a message was answered already: then the message is only context."""
@@ -100,18 +121,18 @@ class Admission:
 
 
 class DecisionCache:
-    """Decisions about the messages that wait in a place, each cached until the message or the triggers change."""
+    """Decisions about the messages that wait in a place, each cached until the message or who may be meant changes."""
 
     def __init__(self, admission: Admission) -> None:
         self._admission = admission
-        self._decisions: dict[str, tuple[Message, Triggers, Decision]] = {}  # by the id of the message
+        self._decisions: dict[str, tuple[Message, Recipients, tuple[Decision, ...]]] = {}  # by the id of the message
 
-    async def decide(self, message: Message) -> Decision:
-        """Return the decision about a message, whatever its album and the rate limit say."""
-        triggers = await self._admission.triggers(message.place.platform)
+    async def decide(self, message: Message) -> tuple[Decision, ...]:
+        """Return a decision for each agent that is meant, or why nobody is."""
+        recipients = await self._admission.recipients(message.place)
         cached = self._decisions.get(message.id)
-        if cached is None or cached[1] is not triggers or cached[0] != message:
-            cached = (message, triggers, await self._admission.decide(message, triggers))
+        if cached is None or cached[1] is not recipients or cached[0] != message:
+            cached = (message, recipients, await self._admission.decide(message, recipients))
             self._decisions[message.id] = cached
         return cached[2]
 

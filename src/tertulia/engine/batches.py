@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tertulia.decisions import Decision, Reason
+from tertulia.decisions import Decision, Meant, Reason
 from tertulia.engine.store_protocols import PlaceSnapshot, WaitingMessage
 from tertulia.messages import Message
 
@@ -27,6 +27,9 @@ class Batch(Struct, frozen=True, kw_only=True):
     snapshot: PlaceSnapshot
     skipped: tuple[Message, ...] = ()  # messages of its albums that were skipped before one of them was addressed to us
     decisions: Mapping[str, Decision] = field(default_factory=dict)  # about each of the messages, by its id
+    agent: str = ""  # that answers
+    follows: bool = False  # whether another agent has answered the messages before
+    meant: Meant = field(default_factory=dict)  # the agents that answer each of the messages after this one
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -51,9 +54,16 @@ class Batch(Struct, frozen=True, kw_only=True):
     def decided(self, reason: Reason) -> dict[str, Decision]:
         """Return the decisions about all messages of the batch, with one reason."""
         return {
-            message.id: replace(self.decisions.get(message.id, Decision(reason=reason)), reason=reason)
+            message.id: replace(
+                self.decisions.get(message.id, Decision(reason=reason)), reason=reason, agent=self.agent
+            )
             for message in self.all_messages
         }
+
+
+def speaker_of(message: Message) -> tuple[str, str | None]:
+    """Return who wrote a message: several agents may have one account."""
+    return message.author.id, message.agent
 
 
 def album_of(message: Message) -> Album | None:
@@ -63,11 +73,11 @@ def album_of(message: Message) -> Album | None:
 
 def burst_at(first: int, waiting: Sequence[WaitingMessage], gap: timedelta, longest: timedelta) -> list[WaitingMessage]:
     """Return the burst that begins with message number *first* of those that wait."""
-    author = waiting[first].message.author.id
+    author = speaker_of(waiting[first].message)
     found = {first: waiting[first]}
     last = waiting[first]
     for number, one in enumerate(waiting[first + 1 :], first + 1):
-        if one.message.author.id != author:
+        if speaker_of(one.message) != author:
             continue
         if one.since - last.since > gap or one.since - waiting[first].since > longest:
             break
@@ -86,7 +96,7 @@ def follow_ups(taken: Collection[str], waiting: Sequence[WaitingMessage], longes
     return [
         one
         for one in waiting[first + 1 :]
-        if one.message.author.id == waiting[first].message.author.id
+        if speaker_of(one.message) == speaker_of(waiting[first].message)
         and one.message.id not in taken
         and one.since - waiting[first].since <= longest
     ]

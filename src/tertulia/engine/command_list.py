@@ -20,23 +20,36 @@ AUDIENCES: Mapping[str, CommandAudience] = {
     "unblock": "owners",
     "limit": "owners",
     "persona": "owners",
+    "agents": "owners",
+    "agent": "owners",
     "stats": "owners",
     "usage": "owners",
 }  # of each command; everyone may clear a direct chat
+OF_SEVERAL = ("agents", "agent")  # administrators may give them where there are several agents
 
 
-def announced_commands(behavior: Behavior) -> tuple[CommandInfo, ...]:
-    """Return all commands, for `Platform.announce`."""
+def audience(name: str, *, several: bool) -> CommandAudience:
+    """Return who may give a command."""
+    return "administrators" if several and name in OF_SEVERAL else AUDIENCES[name]
+
+
+def announced_commands(behavior: Behavior, *, several: bool = False) -> tuple[CommandInfo, ...]:
+    """Return all commands, for `Platform.announce`; *several* says whether there is more than one agent."""
     languages = {"": behavior.lines_in(""), **languages_with(behavior.lines)}
     return tuple(
-        CommandInfo(name=name, who=who, descriptions={tag: about(name, lines) for tag, lines in languages.items()})
-        for name, who in AUDIENCES.items()
+        CommandInfo(
+            name=name,
+            who=audience(name, several=several),
+            descriptions={tag: about(name, lines) for tag, lines in languages.items()},
+        )
+        for name in AUDIENCES
     )
 
 
-def help_lines(lines: Lines, *, owner: bool = False) -> dict[str, str]:
+def help_lines(lines: Lines, *, owner: bool = False, several: bool = False) -> dict[str, str]:
     """Return the lines of `/help` by the names of the commands; those of owners for an *owner* alone."""
-    return {name: f"/{name}: {about(name, lines)}" for name, who in AUDIENCES.items() if owner or who != "owners"}
+    shown = [name for name in AUDIENCES if owner or audience(name, several=several) != "owners"]
+    return {name: f"/{name}: {about(name, lines)}" for name in shown}
 
 
 def about(name: str, lines: Lines) -> str:

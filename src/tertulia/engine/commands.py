@@ -9,6 +9,7 @@ from functools import partial
 
 from msgspec import Struct
 
+from tertulia.engine.agent_commands import AgentCommands
 from tertulia.engine.background import BackgroundTasks, log_text, retry_forever
 from tertulia.engine.command_list import help_lines
 from tertulia.engine.languages.lines import Lines
@@ -62,6 +63,7 @@ class Commands:
         self,
         shared: Shared,
         owner_commands: OwnerCommands,
+        agent_commands: AgentCommands,
         rate_limiter: RateLimiter,
         workers: PlaceWorkers,
         sender: OutboxSender,
@@ -75,6 +77,7 @@ class Commands:
         self._zone = shared.zone
         self._now, self._sleep = shared.now, shared.sleep
         self._owner_commands = owner_commands
+        self._agent_commands = agent_commands
         self._rate_limiter = rate_limiter
         self._workers = workers
         self._sender = sender
@@ -92,6 +95,8 @@ class Commands:
             "tasks": self._tasks,
             "clear": self._clear,
             "stop": self._stop_run,
+            "agents": self._about_agents,
+            "agent": self._about_agents,
         }
 
     def wake(self) -> None:
@@ -174,7 +179,10 @@ class Commands:
     async def _help(self, command: Command, lines: Lines) -> CommandOutcome:
         place, author = command.message.place, command.message.author
         is_owner = place.kind == "direct" and self._identity.is_owner(place, author)
-        return reply_with(*help_lines(lines, owner=is_owner).values())
+        return reply_with(*help_lines(lines, owner=is_owner, several=not self._identity.cast.is_single).values())
+
+    async def _about_agents(self, command: Command, lines: Lines) -> CommandOutcome:
+        return reply_with(*await self._agent_commands.handlers[command.name](command, lines))
 
     async def _memory(self, command: Command, lines: Lines) -> CommandOutcome:
         await self._wait_for_memory()

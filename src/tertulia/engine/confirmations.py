@@ -5,9 +5,9 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from tertulia.characters import visible
+from tertulia.engine.agents.names import name_pattern
 from tertulia.engine.shared import Shared
 from tertulia.engine.store_protocols import Proposal
-from tertulia.engine.triggers import name_pattern
 from tertulia.memory.values import Fact
 from tertulia.messages import Message
 from tertulia.parts import joined_text
@@ -31,16 +31,14 @@ class Confirmations:
     def __init__(self, shared: Shared) -> None:
         self._proposals = shared.store.proposals
         self._identity = shared.identity
-        self._behavior = shared.behavior
         self._now = shared.now
 
     async def find_facts(self, message: Message) -> Sequence[Fact]:
         """Return the facts that *message* confirms by a yes; in a group it must be addressed to us."""
         me = self._identity.author_on(message.place.platform)
         mention = f"@{me.username.lstrip('@')}" if me.username else ""
-        own = (name.rstrip("*") for name in (me.name, me.persona or ""))
-        called = (mention, *own, *self._identity.persona.names, *self._behavior.names)
-        names = [name for name in called if name]
+        called = (name for agent in self._identity.cast.agents for name in agent.called)
+        names = [name for name in (mention, me.name.rstrip("*"), *called) if name]
         if not is_yes(message, names):
             return ()
         if message.place.kind != "direct" and message.reply_to is None:

@@ -12,8 +12,8 @@ from tertulia.engine.background import wait_for_event
 from tertulia.engine.batches import Batch, album_of, burst_at, follow_ups, open_albums, time_left
 from tertulia.engine.checks import AuthorRate
 from tertulia.engine.shared import Shared
-from tertulia.engine.speaker import Speaker
-from tertulia.engine.store_protocols import PlaceSnapshot
+from tertulia.engine.speaker import Speakers
+from tertulia.engine.store_protocols import PlaceSnapshot, WaitingMessage
 from tertulia.messages import Message, Place
 
 MAX_WAITING = 500  # waiting messages that are read at once
@@ -25,7 +25,9 @@ class Debounce:
     Authors over the rate limit are told by *rate*. A burst that may still grow cancels the tasks of older plans.
     """
 
-    def __init__(self, place: Place, shared: Shared, admission: Admission, rate: AuthorRate, speaker: Speaker) -> None:
+    def __init__(
+        self, place: Place, shared: Shared, admission: Admission, rate: AuthorRate, speakers: Speakers
+    ) -> None:
         self.changed = asyncio.Event()  # set when a message came in, or was edited or deleted
         self._place = place
         self._shared = shared
@@ -35,7 +37,7 @@ class Debounce:
         self._longest = timedelta(seconds=shared.behavior.max_debounce)
         self._admission = admission
         self._rate = rate
-        self._speaker = speaker
+        self._speakers = speakers
         self._decisions = DecisionCache(admission)
 
     def move(self, place: Place) -> None:
@@ -54,6 +56,8 @@ class Debounce:
             snapshot = await self._inbox.snapshot(self._place, most=MAX_WAITING)
             waiting = snapshot.waiting
             self._decisions.retain(one.message for one in waiting)
+            if decided := await self._decided_batch(snapshot):
+                return decided
             first, left = await self._find_first(snapshot)
             if first is not None:
                 burst = burst_at(first, waiting, self._gap, self._longest)
@@ -75,8 +79,30 @@ class Debounce:
         snapshot = await self._inbox.snapshot(self._place, most=MAX_WAITING)
         skipped = await self._read_skipped(batch.messages)
         now = replace(batch, snapshot=snapshot, skipped=skipped)
-        still = now.subset([one.message for one in snapshot.waiting if one.message.id in batch.ids])
-        return still and await self._add_follow_ups(still)
+        waits = {one.message.id: one for one in snapshot.waiting if one.agent in ("", batch.agent)}
+        still = now.subset([waits[name].message for name in batch.ids if name in waits])
+        if still is None or batch.follows:
+            return still
+        return await self._add_follow_ups(still)
+
+    async def _decided_batch(self, snapshot: PlaceSnapshot) -> Batch | None:
+        """Return what the next agent answers of the messages that others have answered; None where nothing is left."""
+        first = next((one for one in snapshot.waiting if one.agent), None)
+        if first is None:
+            return None
+        if not self._speakers.has(first.agent):
+            await self._shared.store.agents.drop_waiting(first.agent, at=self._now())
+            self.changed.set()
+            return None
+        mine = [one for one in snapshot.waiting if one.agent == first.agent]
+        return Batch(
+            messages=tuple([one.message for one in mine]),
+            target=mine[-1].message,
+            snapshot=snapshot,
+            decisions={one.message.id: Decision(reason="answered", address=one.address) for one in mine},
+            agent=first.agent,
+            follows=True,
+        )
 
     async def _find_first(self, snapshot: PlaceSnapshot) -> tuple[int | None, timedelta]:
         """Return the number of the first message to answer, and how long incomplete albums need.
@@ -88,12 +114,13 @@ class Debounce:
         passed: list[tuple[Message, Decision]] = []
         found = None
         for number, one in enumerate(waiting):
-            decision = await self._admission.apply_limits(one.message, await self._decisions.decide(one.message))
+            meant = self._still_meant(one, await self._decisions.decide(one.message))
+            decision = await self._admission.apply_limits(one.message, meant[0])
             if decision.reason == "answered":
                 found = number
                 break
             if decision.reason == "rate limit":
-                await self._rate.tell(one.message, decision, self._speaker)
+                await self._rate.tell(one.message, decision, self._speakers.named(decision.agent))
             passed.append((one.message, decision))
         albums = open_albums(waiting, self._now(), self._gap, self._longest)
         left = min(albums.values(), default=timedelta(0))
@@ -108,7 +135,7 @@ class Debounce:
         """Make a batch of a burst; its target is the last message that is addressed to us."""
         target = first
         for message in reversed(burst):
-            if message is first or (await self._decisions.decide(message)).reason == "answered":
+            if message is first or (await self._decisions.decide(message))[0].reason == "answered":
                 target = message
                 break
         skipped = await self._read_skipped(burst)
@@ -123,7 +150,7 @@ class Debounce:
         more = [
             one.message.id
             for one in follow_ups(batch.ids, waiting, self._longest)
-            if (await self._decisions.decide(one.message)).reason == "not addressed"
+            if (await self._decisions.decide(one.message))[0].reason == "not addressed"
         ]
         wanted = {*batch.ids, *more}
         return await self._with_decisions(
@@ -131,7 +158,28 @@ class Debounce:
         )
 
     async def _with_decisions(self, batch: Batch) -> Batch:
-        return replace(batch, decisions={one.id: await self._decisions.decide(one) for one in batch.messages})
+        """Return the batch with what was decided about its messages: who answers it, and who does so afterwards.
+
+        All agents that one of the messages means answer all of them, in the order in which they were called.
+        """
+        waiting = {one.message.id: one for one in batch.snapshot.waiting}
+        decided = {
+            one.id: self._still_meant(waiting[one.id], await self._decisions.decide(one)) for one in batch.messages
+        }
+        called = {one.agent: one for found in decided.values() for one in found if one.reason == "answered"}
+        if len(called) < 2:  # mostly
+            agent = next(iter(called), "")
+            return replace(batch, decisions={name: found[0] for name, found in decided.items()}, agent=agent)
+        agent, *later = called
+        meant = {one.id: tuple([called[name] for name in later]) for one in batch.messages}
+        first = {name: next((one for one in found if one.agent == agent), found[0]) for name, found in decided.items()}
+        return replace(batch, decisions=first, agent=agent, meant=meant)
+
+    @staticmethod
+    def _still_meant(waiting: WaitingMessage, decided: Sequence[Decision]) -> Sequence[Decision]:
+        """Return the decisions about a message without those of agents that have answered it before its edit."""
+        left = [one for one in decided if not one.agent or one.agent not in waiting.acted]
+        return left or (replace(decided[0], reason="not addressed"),)
 
     async def _read_skipped(self, burst: Sequence[Message]) -> tuple[Message, ...]:
         """Return the messages of the albums in a burst that were skipped before."""

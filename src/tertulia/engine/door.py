@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import partial
 from inspect import currentframe
 from typing import Any, TypeVar, assert_never
 
@@ -75,6 +76,7 @@ class Door:
             return False
         assert isinstance(attributed, Received | Edited)  # noqa: S101 (the kind of a change stays)
         message = attributed.message
+        await self._shared.agent_places.enter(message.place)
         return await self._shielded(
             self._stored_then_acted_on(lambda: write(message, at=self._shared.now()), attributed)
         )
@@ -121,6 +123,7 @@ class Door:
                     self._learn(place)
                 case PlaceMigrated(old=old, new=new):
                     self._shared.delimiters.clear()
+                    self._shared.agent_places.clear()
                     self._workers.move(old, new)
                 case PlaceLeft(place=place):
                     self._workers.stop(place)
@@ -163,6 +166,10 @@ class PlatformInbox:
         return await asyncio.shield(self._door.applying.start(applying))  # it goes on where the caller is cancelled
 
     async def _apply(self, changes: Sequence[Change], key: str, raw: bytes | None, fault: str) -> bool:
+        for place in {
+            change.message.place.key: change.message.place for change in changes if isinstance(change, Received)
+        }.values():
+            await self._retry(partial(self._shared.agent_places.enter, place))
         at, keep = self._shared.now(), self._shared.behavior.keep_updates
         outcome = await self._retry(
             lambda: self._updates.apply(self._platform, changes, key=key, raw=raw, at=at, keep=keep)

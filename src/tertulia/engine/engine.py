@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from tertulia.context.gather import ContextOptions
 from tertulia.context.values import Persona
+from tertulia.engine.agents.agent import Agent, Cast
 from tertulia.engine.background import BackgroundTasks, EngineClock
 from tertulia.engine.behavior import Behavior, require_right_to_clear
 from tertulia.engine.describers import Describe
@@ -65,6 +66,7 @@ class Engine:
         platforms: Iterable[Platform],
         *,
         persona: Persona | None = None,
+        agents: Sequence[Agent] | Cast = (),
         tools: Toolbox | Iterable[Function | Tool | ToolSpec] = (),
         profile: str | Profile | Build = "layered",
         context: ContextOptions | None = None,
@@ -85,7 +87,7 @@ class Engine:
             *((limits, Limits), (memory, Memory), (media, MediaOptions)),
         )
         shared = make_shared(
-            store, platforms, persona=persona, behavior=behavior, limits=limits, zone=zone, clock=clock
+            store, platforms, persona=persona, agents=agents, behavior=behavior, limits=limits, zone=zone, clock=clock
         )
         self._parts = parts = EngineParts(
             shared,
@@ -112,27 +114,27 @@ class Engine:
     @property
     def models(self) -> tuple[Model, ...]:
         """The model that is called, and its fallbacks. May be set at any time, as `toolbox` and `settings`."""
-        return self._parts.speaker.models
+        return self._parts.speakers.defaults.models
 
     @models.setter
     def models(self, models: tuple[Model, ...]) -> None:
-        self._parts.speaker.models = models
+        self._parts.speakers.defaults.models = models
 
     @property
     def toolbox(self) -> Toolbox:
-        return self._parts.speaker.toolbox
+        return self._parts.speakers.defaults.toolbox
 
     @toolbox.setter
     def toolbox(self, toolbox: Toolbox) -> None:
-        self._parts.speaker.toolbox = toolbox
+        self._parts.speakers.defaults.toolbox = toolbox
 
     @property
     def settings(self) -> Settings:
-        return self._parts.speaker.settings
+        return self._parts.speakers.defaults.settings
 
     @settings.setter
     def settings(self, settings: Settings) -> None:
-        self._parts.speaker.settings = settings
+        self._parts.speakers.defaults.settings = settings
 
     @property
     def memory(self) -> Memory | None:
@@ -151,6 +153,17 @@ class Engine:
     def persona(self, persona: Persona) -> None:
         _require_types(persona, Persona)
         self._parts.owner_settings.configure(persona=persona)
+
+    @property
+    def agents(self) -> tuple[Agent, ...]:
+        """The agents, with those that owners added."""
+        return self._shared.identity.cast.agents
+
+    async def set_agents(self, agents: Sequence[Agent] | Cast) -> None:
+        """Set the agents while the engine runs. One that is gone says no more, and its tasks are cancelled."""
+        cast = agents if isinstance(agents, Cast) else Cast(agents=tuple(agents))
+        await self._parts.cast_changes.configure(cast)
+        self._parts.owner_settings.configure(persona=cast.default.persona)
 
     @property
     def limits(self) -> Limits:
@@ -172,6 +185,7 @@ class Engine:
                 await open_platform(platform)
             shared.events.start()
             shared.identity.require_accounts()
+            await parts.cast_changes.load()
             await parts.owner_settings.load()
             shared.aliases.add(await store.updates.migrated_places())
             await parts.tasks.recover()
@@ -187,6 +201,7 @@ class Engine:
             parts.commands.wake()
             for work in (parts.orders, parts.retention, parts.handle_removal()):
                 self._background.start(work.run())
+            self._background.start(parts.workers.listen())
             for platform in shared.platforms.values():
                 self._background.start(announce_commands(platform, shared))
             if self.memory:
@@ -282,7 +297,9 @@ class Engine:
         Its kind is `notice`. It becomes part of the conversation, unlike the answer to a command.
         """
         self._require_running(place)
-        reply = Reply(place=self._shared.identity.with_service(place), text=text)
+        identity = self._shared.identity
+        reply = Reply(place=identity.with_service(place), text=text)
+        agent = identity.account_agent(place.platform)
         _require_types(reply, Reply)
         if not text.strip():
             raise InvalidValue("the text to say is empty")
@@ -291,7 +308,9 @@ class Engine:
             reply=reply,
             made_at=self._shared.now(),
             kind="notice",
-            author=self._shared.identity.author_on(place.platform),
+            author=identity.author_on(place.platform, agent),
+            agent=agent,
+            waits=not identity.cast.is_single,
         )
         deliveries = await self._parts.long_replies.split([item])
         await self._shared.store.outbox.put(*deliveries)

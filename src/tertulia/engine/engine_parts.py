@@ -8,7 +8,9 @@ from msgspec import Struct
 from tertulia.context.gather import ContextOptions, InMemoryKnowledge
 from tertulia.context.media_budget import request_limits
 from tertulia.engine.admission import Admission
+from tertulia.engine.agent_commands import AgentCommands
 from tertulia.engine.answer_preview import AnswerPreviews
+from tertulia.engine.cast_changes import CastChanges
 from tertulia.engine.checks import AuthorRate, Confirmed, SpendCaps
 from tertulia.engine.commands import Commands
 from tertulia.engine.confirmations import Confirmations
@@ -27,14 +29,14 @@ from tertulia.engine.outbox_sender import OutboxSender
 from tertulia.engine.owner_commands import OwnerCommands
 from tertulia.engine.owner_settings import OwnerSettings
 from tertulia.engine.place_worker import PlaceWorkers, WorkerParts
-from tertulia.engine.prompt_builder import PromptBuilder, PromptLayout, PromptSources
+from tertulia.engine.prompt_builder import PromptLayout, PromptSources
 from tertulia.engine.rate_limit import RateLimiter
 from tertulia.engine.replay.replayer import Replayer
 from tertulia.engine.retention import Retention
 from tertulia.engine.run_completion import RunCompletion
 from tertulia.engine.run_executor import RunExecutor
 from tertulia.engine.shared import Shared
-from tertulia.engine.speaker import Speaker
+from tertulia.engine.speaker import RunDefaults, Speakers
 from tertulia.engine.spend_caps import SpendTracker
 from tertulia.engine.task_worker import TaskHandler, TaskWorker, block_kinds, block_lines
 from tertulia.media.addresses import AddressFetcher
@@ -91,7 +93,9 @@ class EngineParts:
         self.completion = RunCompletion(shared, long_replies, self.sender, self.tasks)
         self.describer = self._describer()
         kinds = block_kinds(options.task_handlers, behavior)
-        prompts = PromptBuilder(
+        self.speakers = Speakers(
+            shared,
+            RunDefaults(options.models, options.toolbox, options.settings),
             PromptSources(
                 messages=VisibleLog(store.log, store.place_settings.blocked),
                 knowledge=memory.knowledge if memory else InMemoryKnowledge(),
@@ -101,14 +105,10 @@ class EngineParts:
             PromptLayout(
                 profile=profile_of(options.profile, options.context),
                 options=options.context,
-                zone=shared.zone,
                 task_blocks=block_lines(options.task_handlers, kinds, behavior),
             ),
-            shared.identity,
-            shared.delimiters,
-            now=now,
+            memory,
         )
-        self.speaker = Speaker(options.models, options.toolbox, options.settings, prompts, now=now)
         self.executor = RunExecutor(
             shared,
             self.completion,
@@ -124,7 +124,7 @@ class EngineParts:
         self.workers = PlaceWorkers(
             WorkerParts(
                 shared=shared,
-                speaker=self.speaker,
+                speakers=self.speakers,
                 memory=memory,
                 admission=Admission(shared, limiter, confirmations),
                 rate=rate,
@@ -135,11 +135,21 @@ class EngineParts:
                 ),
                 executor=self.executor,
                 completion=self.completion,
+                sender=self.sender,
                 slots=asyncio.Semaphore(behavior.max_runs),
             )
         )
-        owner_commands = OwnerCommands(shared, self.owner_settings)
-        self.commands = Commands(shared, owner_commands, limiter, self.workers, self.sender, self.tasks, memory)
+        self.cast_changes = CastChanges(shared, self.workers, self.sender)
+        self.commands = Commands(
+            shared,
+            OwnerCommands(shared, self.owner_settings),
+            AgentCommands(shared, self.cast_changes),
+            limiter,
+            self.workers,
+            self.sender,
+            self.tasks,
+            memory,
+        )
         self.orders = OrderWorker(shared, self.commands, self.workers, self.sender, self.tasks)
         self.door = Door(shared, self.workers, self.commands, self.tasks, memory)
         self.retention = Retention(store.prompts, store.updates, store.media, behavior, options=options.media, now=now)
@@ -163,7 +173,7 @@ class EngineParts:
     @property
     def models_in_use(self) -> Sequence[Model]:
         memory = self.options.memory
-        return [*self.speaker.models, *models_of_describer(self.options.describe), *(memory.models if memory else ())]
+        return [*self.speakers.models, *models_of_describer(self.options.describe), *(memory.models if memory else ())]
 
     def handle_removal(self) -> HandleRemoval:
         store = self.shared.store

@@ -1,4 +1,4 @@
-"""Identity: the persona of the agent, and its account on each platform."""
+"""Identity: the agents, and our account on each platform."""
 
 import asyncio
 import logging
@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from tertulia.characters import is_blank
 from tertulia.code_location import code_location
 from tertulia.context.values import Persona
+from tertulia.engine.agents.agent import Agent, Cast
 from tertulia.engine.background import foreign_code, log_text
 from tertulia.errors import InvalidValue
 from tertulia.messages import Author, Message, Place
@@ -56,27 +57,48 @@ def require_account(platform: Platform) -> None:
 
 
 class Identity:
-    """The persona, which may be set at any time, and our accounts. What they wrote is our own."""
+    """Who we are: the agents, which may change at any time, and our accounts. What they wrote is our own."""
 
     def __init__(
         self,
-        persona: Persona,
+        cast: Cast,
         platforms: Mapping[str, Platform],
         *,
         owners: Iterable[str] = (),
         role_timeout: float = ROLE_TIMEOUT,
     ) -> None:
-        self.persona = persona
+        self.cast = cast
         self._owners = frozenset(owners)
         self._role_timeout = role_timeout
         self.platforms = platforms
 
-    def persona_on(self, platform: str) -> Persona:
-        """Return the persona, with the name of our account where it has none."""
-        return replace(self.persona, name=self.persona.name or self.platforms[platform].me.name)
+    @property
+    def persona(self) -> Persona:
+        """The persona of the default agent."""
+        return self.cast.default.persona
 
-    def author_on(self, platform: str) -> Author:
-        return replace(self.platforms[platform].me, persona=self.persona_on(platform).name)
+    @persona.setter
+    def persona(self, persona: Persona) -> None:
+        self.cast = self.cast.with_persona(persona)
+
+    def agent_named(self, name: str) -> Agent:
+        """Return the agent that is stored under a name; the default agent for one that was removed."""
+        return self.cast.get(name) or self.cast.default
+
+    def persona_on(self, platform: str, agent: str = "") -> Persona:
+        """Return the persona of an agent, with the name of our account where it has none."""
+        persona = self.agent_named(agent).persona
+        return replace(persona, name=persona.name or self.platforms[platform].me.name)
+
+    def author_on(self, platform: str, agent: str = "") -> Author:
+        """Return an agent as an author: our account, under the name of the agent where there are several."""
+        me, persona = self.platforms[platform].me, self.persona_on(platform, agent)
+        return replace(me, persona=persona.name, name=me.name if self.cast.is_single else persona.name)
+
+    def account_agent(self, platform: str) -> str:
+        """Return the stored name of the agent that an account of ours is: its own one, else the default agent."""
+        own = (one for one in self.cast.agents if platform in one.accounts)
+        return self.cast.stored_name(next(own, self.cast.default))
 
     def attribute(self, message: Message) -> Message:
         """Return *message* with the service of its place, and with our persona where our account wrote it or its quote.
@@ -84,12 +106,13 @@ class Identity:
         Its media name no stored file: only we know which file belongs to whom.
         Platforms need not know the persona of their account. The personas of other authors stay: they mark agents.
         """
-        me, quote, origin = self.author_on(message.place.platform), message.reply_to, message.forwarded_from
+        agent = self.account_agent(message.place.platform)
+        me, quote, origin = self.author_on(message.place.platform, agent), message.reply_to, message.forwarded_from
         message = replace(
             message, place=self.with_service(message.place), parts=foreign_parts(message.parts), agent=None
         )
         if message.author.id == me.id:
-            message = replace(message, author=replace(message.author, persona=me.persona), agent="")
+            message = replace(message, author=replace(message.author, persona=me.persona), agent=agent)
         if quote is not None:
             is_mine = quote.author is not None and quote.author.id == me.id
             author = replace(quote.author, persona=me.persona) if quote.author and is_mine else quote.author

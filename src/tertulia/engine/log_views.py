@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from tertulia.context.edits import LogChange, MessageChange
 from tertulia.context.log import Log
+from tertulia.engine.agents.presence import ALWAYS, Presence, sees
 from tertulia.messages import NOBODY, Author, Message, Place, Quote, placeholder_of
 from tertulia.turns import Turn
 
@@ -60,6 +61,45 @@ class VisibleLog(Log):
             return blocked
 
         return await self._log.in_snapshot(lambda log: reading(VisibleLog(log, known)))
+
+
+class AgentLog(Log):
+    """The log as one of several agents sees it: the turns of a model are its own, and what it was not there for is not.
+
+    A message that it has not seen becomes a deleted placeholder, as in `VisibleLog`.
+    """
+
+    def __init__(self, log: Log, names: Collection[str], present: Presence = ALWAYS) -> None:
+        self._log = log
+        self._names = names  # under which the agent is stored
+        self._present = present  # in the place that is read
+
+    async def count(self, place: Place) -> int:
+        return await self._log.count(place)
+
+    async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
+        messages = await self._log.read(place, start, stop)
+        if self._present is ALWAYS:
+            return messages
+        return [self._seen(number, one) for number, one in enumerate(messages, max(start, 0))]
+
+    async def number(self, message: Message) -> int | None:
+        return await self._log.number(message)
+
+    async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
+        return [(number, self._seen(number, one)) for number, one in await self._log.find(place, message_ids)]
+
+    async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
+        return await self._log.turns([one for one in messages if one.agent is None or one.agent in self._names])
+
+    async def changes(self, place: Place, since: int) -> Sequence[LogChange]:
+        return [one for one in await self._log.changes(place, since) if sees(self._present, one.number)]
+
+    async def in_snapshot(self, reading: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
+        return await self._log.in_snapshot(lambda log: reading(AgentLog(log, self._names, self._present)))
+
+    def _seen(self, number: int, message: Message) -> Message:
+        return message if sees(self._present, number) else placeholder_of(message)
 
 
 def _visible_change(change: LogChange, place: Place, blocked: Collection[tuple[str, str]]) -> LogChange | None:

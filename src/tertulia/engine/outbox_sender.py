@@ -18,6 +18,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import timedelta
 from itertools import count
 
@@ -35,9 +36,9 @@ from tertulia.engine.background import (
 from tertulia.engine.shared import Shared
 from tertulia.engine.store_protocols import DeliveryAttempt, OutboxItem
 from tertulia.errors import InvalidValue, NotSent, SendRefused, StoreTrouble, TertuliaError, reason_of
-from tertulia.messages import Place, PlaceKey, Reply
+from tertulia.messages import Place, PlaceKey, Quote, Reply
 from tertulia.parts import Media, cut
-from tertulia.platform import Delivery, Platform, with_media_as_text
+from tertulia.platform import Delivery, Platform, Speaking, with_media_as_text
 
 log = logging.getLogger(__name__)
 
@@ -81,6 +82,8 @@ class OutboxSender:
         self._send_timeout = send_timeout
         self._grace = grace
         self._queues: dict[PlaceKey, deque[OutboxItem]] = {}
+        self.heard: asyncio.Queue[Place] = asyncio.Queue()  # where a message was sent that waits for other agents
+        self._sending: dict[PlaceKey, asyncio.Task[None]] = {}  # of each queue
 
     async def recover(self) -> None:
         """Enqueue the items that an earlier process left; first resolve those it was sending when it ended."""
@@ -109,11 +112,16 @@ class OutboxSender:
                 self._queues[key].append(item)
                 continue
             self._queues[key] = deque([item])
-            self._background.start(self._send_queue(key))
+            self._sending[key] = self._background.start(self._send_queue(key))
 
     def is_idle(self, place: Place) -> bool:
         """Return whether no item for a place is queued."""
         return place.key not in self._queues
+
+    async def delivered(self, place: Place, *, within: float) -> None:
+        """Wait until no item for a place is queued, at most so many seconds."""
+        if sending := self._sending.get(place.key):
+            await asyncio.wait([sending], timeout=within)
 
     @property
     def busy(self) -> bool:
@@ -122,6 +130,7 @@ class OutboxSender:
     async def done(self) -> None:
         """Wait until the queues are empty."""
         await self._background.done()
+        await self.heard.join()
 
     async def close(self) -> None:
         """Stop; attempts that have begun have *grace* seconds to get their receipts."""
@@ -135,7 +144,7 @@ class OutboxSender:
                 await self._send_with_retries(queue[0])
                 queue.popleft()
         finally:
-            del self._queues[key]
+            del self._queues[key], self._sending[key]
 
     async def _send_with_retries(self, item: OutboxItem) -> None:
         """Send one item; retry with backoff until it is sent, dropped or doubtful."""
@@ -201,6 +210,8 @@ class OutboxSender:
                 self.enqueue([notice])
         else:
             await self._store_status(ended)
+            if ended.waits and ended.status == "sent":
+                self.heard.put_nowait(item.reply.place)
         ended = replace(ended, attempt=None)
         if ended.plain and not item.plain:  # it is stored by now in which form its id goes from here on
             return await self._attempt_stored(platform, ended, number)
@@ -278,6 +289,8 @@ class OutboxSender:
             reply = replace(reply, reply_to=None)
         reply = replace(reply, place=self._aliases.current(reply.place))
         return Delivery(
+            agent=self._speaking(item.agent),
+            answers=await self._quote(reply),
             id=item.id,
             run_id=item.run,
             kind=item.kind,
@@ -286,6 +299,20 @@ class OutboxSender:
             streamed=item.streamed,
             plain=item.plain,
         )
+
+    async def _quote(self, reply: Reply) -> Quote | None:
+        """Return the message that a reply answers, with its author and words."""
+        found = None
+        with suppress(StoreTrouble):  # the quote itself goes by its id
+            found = await self._shared.store.log.get(reply.place, reply.reply_to) if reply.reply_to else None
+        return Quote(message_id=found.id, author=found.author, parts=found.parts) if found else None
+
+    def _speaking(self, name: str) -> Speaking | None:
+        cast = self._shared.identity.cast
+        if cast.is_single:
+            return None
+        agent = self._shared.identity.agent_named(name)
+        return Speaking(name=agent.name, avatar=agent.avatar)
 
     async def _with_bytes(self, media: Media, *, waits: bool) -> Media:
         if media.sha256 is None or media.data:

@@ -23,10 +23,11 @@ from tertulia.engine.batches import Batch
 from tertulia.engine.checks import AuthorRate, Check, NotAnswered
 from tertulia.engine.debounce import Debounce
 from tertulia.engine.memory import Memory
+from tertulia.engine.outbox_sender import OutboxSender
 from tertulia.engine.run_completion import Answer, RunCompletion
 from tertulia.engine.run_executor import Begun, RunExecutor
 from tertulia.engine.shared import Shared
-from tertulia.engine.speaker import Speaker
+from tertulia.engine.speaker import Speaker, Speakers
 from tertulia.engine.store_protocols import PromptOutdated
 from tertulia.errors import StoreBroken, StoreTrouble, TertuliaError, reason_of
 from tertulia.events import Recalled
@@ -36,8 +37,9 @@ from tertulia.turns import Turn
 
 log = logging.getLogger(__name__)
 
+FORMER_ANSWER = 30.0  # seconds that an agent waits until the answer of the one before it is sent
 MAX_REBUILDS = 3  # of a prompt while messages are edited; then only what is deleted or forgotten outdates it
-STOPPED = "stopped by a request"
+STOPPED, AGENT_REMOVED = "stopped by a request", "its agent was removed"
 CANCELLED = "cancelled by the callee, not by shutdown"
 GAVE_UP = "gave up after {times} resumes"
 
@@ -46,13 +48,14 @@ class WorkerParts(Struct, frozen=True, kw_only=True, eq=False):
     """What the workers of all places share."""
 
     shared: Shared
-    speaker: Speaker
+    speakers: Speakers
     memory: Memory | None
     admission: Admission
     rate: AuthorRate
     checks: tuple[Check, ...]  # around each answer, the outermost first
     executor: RunExecutor
     completion: RunCompletion
+    sender: OutboxSender
     slots: asyncio.Semaphore  # for `Behavior.max_runs` runs
     resumed: set[str] = field(default_factory=set)  # ids of the runs that this process has resumed
 
@@ -63,10 +66,11 @@ class PlaceWorker:
     def __init__(self, place: Place, parts: WorkerParts, *, runs: Sequence[Run] | None = ()) -> None:
         self.place = place
         self.keys = [place.key]  # of the place and of its former ids, the newest last
+        self.answering: str | None = None  # the agent that answers now, as it is stored
         self.answered: Message | None = None  # the target of the batch in work, also before its run is stored
         self._parts = parts
         self._shared, self._store = parts.shared, parts.shared.store
-        self._debounce = Debounce(place, parts.shared, parts.admission, parts.rate, parts.speaker)
+        self._debounce = Debounce(place, parts.shared, parts.admission, parts.rate, parts.speakers)
         self._open_runs = None if runs is None else list(runs)  # runs to resume; None: read them from the store
         self._is_stopping = False  # the current run is to end without an answer
         self._current_run: asyncio.Future[None] | None = None
@@ -117,8 +121,17 @@ class PlaceWorker:
         if batch is None:
             return False
         self.answered = batch.target
-        await self._run_stoppable(self.answer(batch))
-        return self._open_runs is None or len(batch.snapshot.waiting) > len(batch.messages)
+        await self._run_stoppable(self._answer_in_turn(batch))
+        return self._open_runs is None or bool(batch.meant) or len(batch.snapshot.waiting) > len(batch.messages)
+
+    async def _answer_in_turn(self, batch: Batch) -> None:
+        """Answer a batch; an agent that answers after another sees what that one has said, if it comes in time."""
+        if batch.follows and not self._parts.sender.is_idle(self.place):
+            await self._parts.sender.delivered(self.place, within=FORMER_ANSWER)
+            if (current := await self._debounce.refresh(batch)) is None:
+                return
+            batch = current
+        await self.answer(batch)
 
     async def _run_stoppable(self, work: Awaitable[None]) -> None:
         """Run *work*, which `stop` may cancel."""
@@ -136,18 +149,19 @@ class PlaceWorker:
             self.wake()  # its messages wait again
             await self._parts.completion.close_drafts()
         finally:
-            self._current_run = self.answered = None
+            self._current_run = self.answered = self.answering = None
 
     async def answer(self, batch: Batch) -> None:
         """Answer a batch of messages with one run."""
-        parts, output = self._parts, None
+        parts, speaker, output = self._parts, self._parts.speakers.named(batch.agent), None
+        self.answering = speaker.name
         async with AsyncExitStack() as around:
             for check in parts.checks:
-                batch = await around.enter_async_context(check.around(batch, parts.speaker))
-            run = parts.speaker.new_run(batch.messages, batch.target, batch.decided("answered"))
+                batch = await around.enter_async_context(check.around(batch, speaker))
+            run = speaker.new_run(batch.messages, batch.target, batch.decided("answered"))
             async with self._ending_failed_run(run, batch.target), Slot(parts.slots) as slot:
-                begun = await self._begin(run, batch, slot)
-                output = await self._execute(begun, slot)
+                begun = await self._begin(run, batch, speaker, slot)
+                output = await self._execute(begun, speaker, slot)
             if output:
                 await parts.completion.complete(*output)
 
@@ -172,24 +186,27 @@ class PlaceWorker:
             await self._store.runs.resume(run)
             parts.resumed.add(run.id)
             log.info("run resumed", extra={"place": run.place, "run_id": run.id})
+        if not parts.speakers.has(run.agent):
+            await completion.complete_silently(run, why=AGENT_REMOVED)
+            return
+        speaker = parts.speakers.named(run.agent)
+        self.answering = speaker.name
         await parts.rate.count_resumed(target)
-        dynamic = parts.speaker.prompts.resumed_layer(
-            run, target, parts.speaker.models, self._store.place_settings.beginning
-        )
+        dynamic = speaker.prompts.resumed_layer(run, target, speaker.models, self._store.place_settings.beginning)
         begun = Begun(replace(journal, run=run), target, dynamic)
         async with parts.rate.uncounted_unless_stored(target):
             async with self._ending_failed_run(run, target), Slot(parts.slots) as slot:
-                output = await self._execute(begun, slot)
+                output = await self._execute(begun, speaker, slot)
             if output:
                 await completion.complete(*output)
 
-    async def _begin(self, run: Run, batch: Batch, slot: Slot) -> Begun:
+    async def _begin(self, run: Run, batch: Batch, speaker: Speaker, slot: Slot) -> Begun:
         """Gather the context of a batch, build the prompt and store the run.
 
         Read the batch again where it may have changed since; raise `NotAnswered` where no message of it is left. A
         place is answered also while its messages are edited on and on: then like an edit after the run began.
         """
-        parts, speaker, store = self._parts, self._parts.speaker, self._store
+        parts, store = self._parts, self._store
         current = await self._debounce.refresh(batch) if slot.waited else batch
         rebuilds = 0
         while current is not None:
@@ -203,7 +220,7 @@ class PlaceWorker:
                     recalled = Recalled(place=self.place, message_id=current.target.id, texts=texts)
                     self._shared.events.publish(recalled)
             begun = replace(run, target=current.target.id, taken=current.all_ids, horizon=current.snapshot.count)
-            begun = replace(begun, decisions=current.decided("answered"))
+            begun = replace(begun, decisions=current.decided("answered"), meant=current.meant)
             try:
                 await store.runs.begin(
                     begun,
@@ -222,10 +239,10 @@ class PlaceWorker:
             return Begun(journal, current.target, speaker.prompts.dynamic_layer(gathered))
         raise NotAnswered
 
-    async def _execute(self, begun: Begun, slot: Slot) -> Answer:
+    async def _execute(self, begun: Begun, speaker: Speaker, slot: Slot) -> Answer:
         """Execute a run from the end of its journal."""
         joins = self if self._shared.behavior.during_run == "next_step" else None
-        return await self._parts.executor.execute(begun, self._parts.speaker, slot, joins=joins)
+        return await self._parts.executor.execute(begun, speaker, slot, joins=joins)
 
     @asynccontextmanager
     async def _ending_failed_run(self, run: Run, target: Message) -> AsyncIterator[None]:
@@ -241,7 +258,8 @@ class PlaceWorker:
             raise
         except asyncio.CancelledError:
             if self._is_stopping:
-                await completion.complete_silently(worked_run(), why=STOPPED)
+                why = STOPPED if self._parts.speakers.has(run.agent) else AGENT_REMOVED
+                await completion.complete_silently(worked_run(), why=why)
             elif not is_cancelled():  # raised by a model or a platform
                 await completion.complete_with_error(worked_run(), target, TertuliaError(CANCELLED))
                 return
@@ -256,13 +274,13 @@ class PlaceWorker:
         """Take new messages that are to be answered into a run: the model sees them in its next step."""
         parts = self._parts
         waiting = await self._store.inbox.waiting(self.place)
-        found = await parts.admission.joining(waiting, self._shared.now(), since=run.horizon)
+        found = await parts.admission.joining(waiting, self._shared.now(), since=run.horizon, agent=run.agent)
         if not found:
             return run, ()
         joined = {message.id: replace(decision, reason="joined") for message, decision in found}
         run = replace(run, taken=(*run.taken, *joined), decisions={**run.decisions, **joined})
-        turns = await parts.speaker.prompts.render_turns([message for message, _ in found], parts.speaker.models)
-        return run, turns
+        speaker = parts.speakers.named(run.agent)
+        return run, await speaker.prompts.render_turns([message for message, _ in found], speaker.models)
 
 
 class PlaceWorkers:
@@ -292,6 +310,13 @@ class PlaceWorkers:
             self._workers[new.key] = worker
             worker.move(new)
 
+    async def listen(self) -> None:
+        """Wake the worker of each place in which an agent has said something that others may answer, for ever."""
+        heard = self._parts.sender.heard
+        while True:
+            self.wake(await heard.get())
+            heard.task_done()
+
     def wake_if_active(self, place: Place) -> None:
         """Wake the worker of a place, if there is one: a message was edited or deleted."""
         if worker := self._workers.get(self._aliases.current(place).key):
@@ -302,6 +327,12 @@ class PlaceWorkers:
         place = self._aliases.current(place)
         for one in (place, *self._aliases.former_places(place)):
             self._parts.shared.store.stop_requests.request(one)
+
+    def stop_agent(self, name: str) -> None:
+        """Stop the runs of an agent that was removed. They end without an answer."""
+        for worker in self._workers.values():
+            if worker.answering == name:
+                worker.stop()
 
     def answered(self, place: Place) -> Message | None:
         """Return the message of a place that is being answered, also while its media are fetched and described."""

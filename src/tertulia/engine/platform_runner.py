@@ -29,7 +29,8 @@ async def announce_commands(platform: Platform, shared: Shared) -> None:
     try:
         with foreign_code(platform.name):
             await platform.announce(
-                announced_commands(shared.behavior), owners=shared.identity.owners_on(platform.name)
+                announced_commands(shared.behavior, several=not shared.identity.cast.is_single),
+                owners=shared.identity.owners_on(platform.name),
             )
     except Exception as error:  # noqa: BLE001 (a platform's own)
         log.warning("%s could not announce the commands: %s", platform.name, log_text(error))

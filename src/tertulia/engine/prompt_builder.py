@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
 from functools import partial
 
 from msgspec import Struct
@@ -13,13 +12,12 @@ from tertulia.context.gather import ContextOptions, Gathered, SourceInputs, coll
 from tertulia.context.log import Log, with_current_quotes
 from tertulia.context.media_budget import count_by_files, fit_batch, fit_request, has_media, request_limits
 from tertulia.context.repeated_media import show_media_once
-from tertulia.context.values import Context
+from tertulia.context.values import Context, OwnNames
 from tertulia.engine.batches import Batch
 from tertulia.engine.context_media import ContextMedia
-from tertulia.engine.identity import Identity
-from tertulia.engine.log_views import LogSlice
+from tertulia.engine.log_views import AgentLog, LogSlice
 from tertulia.engine.media_descriptions import MediaDescriber, Waiting, at_once
-from tertulia.engine.places import DelimiterCache
+from tertulia.engine.shared import Shared
 from tertulia.engine.store_protocols import PlaceSnapshot
 from tertulia.messages import Message, Place
 from tertulia.models.base import Model, media_taken
@@ -28,7 +26,6 @@ from tertulia.prompt.layers import batch_turns
 from tertulia.run.dynamic_layer import DynamicLayer
 from tertulia.run.journal import Run
 from tertulia.tasks.kinds import BlockLine
-from tertulia.timezones import zone_named
 from tertulia.turns import Prompt, Settings, ToolSpec, Turn
 
 log = logging.getLogger("tertulia")
@@ -65,30 +62,28 @@ class PromptLayout(Struct, frozen=True, kw_only=True, eq=False):
 
     profile: Profile
     options: ContextOptions
-    zone: str
     task_blocks: tuple[BlockLine, ...] = ()
 
 
 class PromptBuilder:
     """Builds prompts by one profile."""
 
-    def __init__(
-        self,
-        given: PromptSources,
-        layout: PromptLayout,
-        identity: Identity,
-        delimiters: DelimiterCache,
-        *,
-        now: Callable[[], datetime],
-    ) -> None:
-        zone_named(layout.zone)
+    def __init__(self, given: PromptSources, layout: PromptLayout, shared: Shared, *, agent: str = "") -> None:
         self.profile = layout.profile
         self._given = given
         self._messages, self._describer, self._media = given.messages, given.describer, given.media
         self._layout, self._options = layout, layout.options
-        self._identity = identity
-        self._delimiters = delimiters
-        self._now = now
+        self._identity = shared.identity
+        self._delimiters = shared.delimiters
+        self._now = shared.now
+        self._zone = shared.zone
+        self._agent = agent
+        self._places = shared.agent_places
+
+    async def _log(self, place: Place) -> AgentLog:
+        """Return the log of a place as the agent sees it."""
+        names = self._identity.cast.names_of(self._identity.agent_named(self._agent))
+        return AgentLog(self._messages, names, await self._places.known_to(self._agent, place))
 
     async def gather_context(
         self, batch: Batch, models: Sequence[Model], *, while_waiting: Waiting = at_once
@@ -98,7 +93,7 @@ class PromptBuilder:
         It is inside the context manager *while_waiting* while it waits for media and for their descriptions.
         """
         target, beginning = batch.target, batch.snapshot.beginning
-        messages = LogSlice(self._messages, beginning, batch.snapshot.count)
+        messages = LogSlice(await self._log(target.place), beginning, batch.snapshot.count)
         once, volatile = self._sources(messages)
         scene = await self._scene(target.place, models)
         descriptions = partial(self._describer.add_descriptions, beginning=beginning)
@@ -128,7 +123,8 @@ class PromptBuilder:
             return None
 
         async def gather() -> Gathered:
-            found = sorted(await self._messages.find(run.place, run.taken), key=lambda one: one[0])
+            log = await self._log(run.place)
+            found = sorted(await log.find(run.place, run.taken), key=lambda one: one[0])
             batch = Batch(
                 messages=tuple(one for number, one in found if number < run.horizon),  # later ones have joined it
                 target=target,
@@ -149,28 +145,29 @@ class PromptBuilder:
 
     async def render_turns(self, messages: Sequence[Message], models: Sequence[Model]) -> tuple[Turn, ...]:
         """Return messages of one place as turns that continue a prompt, with their quotes and media that fit."""
-        limits = request_limits(self._options.budget)
+        limits, log = request_limits(self._options.budget), await self._log(messages[0].place)
 
         async def fit(context: Context) -> Context:
             return fit_batch(context, limits, await count_by_files(context, (), self._media))[0]
 
         all_sources: list[sources.AnySource] = [
             await self._scene(messages[0].place, models),
-            partial(with_current_quotes, self._messages),
+            partial(with_current_quotes, log),
             fit,
             self._describer.add_descriptions,
         ]
         context = await collect(messages[-1], all_sources, self._now(), batch=messages)
-        context = await self._describer.describe(context, self._messages, models)
+        context = await self._describer.describe(context, log, models)
         context = show_media_once(fit_request(await self._media.add_files(context), limits))
         return batch_turns(context, self.profile.joined(context), (), told=())
 
     async def _scene(self, place: Place, models: Sequence[Model]) -> sources.Source:
-        delimiter = await self._delimiters.get(place)
+        delimiter, cast = await self._delimiters.get(place), self._identity.cast
         return sources.agent_settings(
-            persona=self._identity.persona_on(place.platform),
+            persona=self._identity.persona_on(place.platform, self._agent),
             account=self._identity.author_on(place.platform).id or None,  # in documents the persona decides
-            zone=self._layout.zone,
+            agent=OwnNames(cast.names_of(self._identity.agent_named(self._agent)), is_only=cast.is_single),
+            zone=self._zone,
             delimiter=delimiter,
             task_blocks=self._layout.task_blocks,
             model=models[0].name if models else "",

@@ -181,11 +181,19 @@ class RunCompletion:
     def _line(self, run: Run, target: Message, words: str, *, kind: DeliveryKind) -> OutboxItem:
         """Return a line of the agent itself; without an author it does not enter the log."""
         line = self._make_item(run, 0, Reply(place=target.place, text=words, reply_to=reply_to_id(target)))
-        return replace(line, kind=kind, author=None)
+        return replace(line, kind=kind, author=None, waits=False)
 
     def _make_item(self, run: Run, number: int, reply: Reply) -> OutboxItem:
-        me = self._shared.identity.author_on(reply.place.platform)
-        return OutboxItem(id=f"{run.id}-{number}", reply=reply, made_at=self._now(), run=run.id, author=me)
+        identity = self._shared.identity
+        return OutboxItem(
+            id=f"{run.id}-{number}",
+            reply=reply,
+            made_at=self._now(),
+            run=run.id,
+            agent=run.agent,
+            waits=not identity.cast.is_single,
+            author=identity.author_on(reply.place.platform, run.agent),
+        )
 
     async def _end(self, run: Run, output: RunOutput) -> None:
         """Store the end of a run. A cancelled caller waits for that, since a write that has begun is not undone."""
@@ -206,6 +214,7 @@ class RunCompletion:
                 for line in replies
             ]
         deliveries = await self._edit_draft(run, await self._long_replies.split(replies))
+        tasks = [replace(task, agent=run.agent) for task in tasks]
         await self._runs.end(replace(run, ended_at=self._now()), replies=deliveries, tasks=tasks)
         self._sender.enqueue(deliveries)
         if tasks:

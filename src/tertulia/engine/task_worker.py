@@ -243,7 +243,9 @@ class TaskWorker:
                 made_at=self._now(),
                 task=task.id,
                 kind="notice" if notices else "task",
-                author=None if notices else self._shared.identity.author_on(reply.place.platform),
+                agent=task.agent,
+                waits=not (notices or self._shared.identity.cast.is_single),
+                author=None if notices else self._shared.identity.author_on(reply.place.platform, task.agent),
                 turns=_written(task, reply),
             )
             for number, reply in enumerate(replies)

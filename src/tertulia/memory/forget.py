@@ -5,8 +5,7 @@ db export --person`, and carried out in short transactions. What was derived fro
 messages and names last: so a plan that is computed again finds whatever is left.
 """
 
-from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -42,11 +41,10 @@ class Forgotten(Struct, frozen=True, kw_only=True, omit_defaults=True):
     blocks: int = 0
 
 
-_COUNTED_WITH = {  # sections that are counted with others
+SHOWN_WITH = {  # sections that are counted and shown with others
     "facts_about_others": "facts",
     "summaries_of_others": "summaries",
     "episodes_of_others": "episodes",
-    "window_summaries": "episodes",
     "quotes_in_versions": "quotes",
     "exchanges_of_others": "exchanges",
     "open_exchanges": "exchanges",
@@ -71,7 +69,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     def report(self) -> Forgotten:
         counts: dict[str, Any] = dict.fromkeys(Forgotten.__struct_fields__, 0)
         for section, keys in self.rows.items():
-            name = _COUNTED_WITH.get(section, section)
+            name = "episodes" if section == "window_summaries" else SHOWN_WITH.get(section, section)
             if name in counts:
                 counts[name] += len(keys)
         return Forgotten(**counts | {"known": self.author is not None or bool(counts["exchanges"])})
@@ -123,8 +121,3 @@ def showed_person(
     if run.place in direct or answers_person(run, theirs) or run.horizon > first.get(run.place, run.horizon):
         return True
     return any((run.place, message_id) in theirs for message_id in run.given)
-
-
-def spans_any(start: int, stop: int, numbers: Sequence[int]) -> bool:
-    """Return whether one of these *numbers*, which are sorted, is from *start* on and before *stop*."""
-    return bisect_left(numbers, start) < bisect_left(numbers, stop)

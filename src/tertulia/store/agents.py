@@ -11,8 +11,8 @@ from tertulia.engine.store_protocols import AddedAgent, AgentStay, PlaceCast
 from tertulia.messages import Place
 from tertulia.store import decisions, tasks
 from tertulia.store.database import Database
-from tertulia.store.encoding import PLACE, clean, format_time
-from tertulia.store.identities import find_place, upsert_author, upsert_place, upsert_title
+from tertulia.store.encoding import clean, format_time
+from tertulia.store.identities import find_place, select_places, upsert_author, upsert_place, upsert_title
 from tertulia.store.rows import Rows
 from tertulia.store.threads import Repository, reading, writing
 from tertulia.tasks.task import Task
@@ -102,9 +102,7 @@ def _remove(database: Database, name: str, at: datetime) -> bool:
 
 
 def _places(database: Database, which: str, agent: str) -> list[Place]:
-    return [
-        PLACE.loads(body) for (body,) in database.all(f"{_TITLES.format(which)} ORDER BY t.place", agent=clean(agent))
-    ]
+    return select_places(database, f"{_TITLES.format(which)} ORDER BY t.place", agent=clean(agent))
 
 
 def append_place(database: Database, there: int, row: int, count: int) -> None:
@@ -117,9 +115,8 @@ def append_place(database: Database, there: int, row: int, count: int) -> None:
     database.run(known.format(present), there=there, row=row)
     moved = "UPDATE presences SET place = :row, since = since + :count, until = until + :count WHERE place = :there"
     database.run(moved, there=there, row=row, count=count)
-    cast = """UPDATE place_agents SET place = :row WHERE place = :there
-        AND NOT EXISTS (SELECT 1 FROM place_agents WHERE place = :row)"""
-    database.run(cast, there=there, row=row)
+    known_cast = "DELETE FROM place_agents WHERE place = :there AND :row IN (SELECT place FROM place_agents)"
+    database.run(known_cast, there=there, row=row)
 
 
 def find_faults(database: Database) -> Iterator[str]:

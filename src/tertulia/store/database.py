@@ -220,21 +220,6 @@ class Connection(Database, Protocol):
         """Wait until all that was sent has run; raise its error."""
         ...
 
-    def savepoint(self) -> int:
-        """Set a savepoint; return what `end_savepoint` must be told."""
-        self.send("SAVEPOINT job")
-        return len(self.events)
-
-    def end_savepoint(self, before: int, *, undo: bool) -> None:
-        """Release the savepoint; with *undo*, roll back to it first, and its events too."""
-        if undo:
-            self.cache.clear()
-            del self.events[before:]
-            with suppress(*self.errors):
-                self.flush()
-            self.send("ROLLBACK TO SAVEPOINT job")
-        self.send("RELEASE SAVEPOINT job")
-
     def fault(self, error: Exception) -> Fault | None:
         """Return what an error of the database is."""
         ...

@@ -32,7 +32,7 @@ from tertulia.models.calls import Call, PromptSize
 from tertulia.run.journal import Run, RunProgress, RunStatus, ToolRun
 from tertulia.store import decisions
 from tertulia.store.database import Database, Row
-from tertulia.store.encoding import PLACE, TURNS, Columns, clean, format_time, parse_time
+from tertulia.store.encoding import TURNS, Columns, clean, format_time
 from tertulia.store.fact_rows import select_facts
 from tertulia.store.identities import IMPORTS, conversation_start_column, find_place, read_counts
 from tertulia.store.inspected_lists import InspectedLists
@@ -47,44 +47,63 @@ from tertulia.tasks.task import Task
 
 _ALL = 2**62  # more messages than a place has
 
-# Places, each with its newest title, the number of its runs, its last run and its last message that can be seen.
-_PLACES = f"""SELECT p.id, t.body, p.messages, p.events,
-        (SELECT count(*) FROM runs r WHERE r.place = p.id),
-        (SELECT max(r.id) FROM runs r WHERE r.place = p.id),
-        (SELECT m.id FROM messages m WHERE m.place = p.id AND m.deleted = 0 AND m.hidden = 0
-            ORDER BY m.number DESC LIMIT 1)
-    FROM places p JOIN titles t ON t.id = (SELECT max(id) FROM titles WHERE place = p.id)
+# Places in numbers, with what waits there; their last run, and their last message that can be seen.
+_PLACES = Rows(
+    PlaceSummary,
+    "places p",
+    "messages event=events",
+    place="t.body",
+    runs="(SELECT count(*) FROM runs r WHERE r.place = p.id)",
+    waiting="coalesce(w.waiting, 0)",
+    doubtful="coalesce(d.doubtful, 0)",
+    open_since="o.open_since",
+)
+_LAST = """(SELECT max(r.id) FROM runs r WHERE r.place = p.id),
+    (SELECT m.id FROM messages m WHERE m.place = p.id AND m.deleted = 0 AND m.hidden = 0
+        ORDER BY m.number DESC LIMIT 1)"""
+_LISTED = f"""JOIN titles t ON t.id = (SELECT max(id) FROM titles WHERE place = p.id)
+    LEFT JOIN (SELECT place, count(DISTINCT message) AS waiting FROM decisions WHERE reason = 'waiting' GROUP BY place
+        ) w ON w.place = p.id
+    LEFT JOIN (SELECT place, count(*) AS doubtful FROM outbox WHERE status = 'doubtful' GROUP BY place
+        ) d ON d.place = p.id
+    LEFT JOIN (SELECT place, min(began_at) AS open_since FROM runs WHERE status = 'open' GROUP BY place
+        ) o ON o.place = p.id
     WHERE p.platform <> '{IMPORTS}' AND (:any = 1 OR p.id = :place) ORDER BY p.id"""
-
-# The messages that wait in places, their doubtful replies, and when their oldest open runs began.
-_WAITING = "SELECT place, count(DISTINCT message) FROM decisions WHERE reason = 'waiting' GROUP BY place"
-_DOUBTFUL = "SELECT place, count(*) FROM outbox WHERE status = 'doubtful' GROUP BY place"
-_OPEN = "SELECT place, began_at FROM runs WHERE status = 'open' ORDER BY id DESC"
 
 # Failed ones of some runs; a run that only sent a notice of a limit did not fail.
 _FAILED = """WHERE r.id IN (:runs) AND r.status = 'failed' AND NOT EXISTS (
     SELECT 1 FROM messages m JOIN decisions d ON d.message = m.id
     WHERE m.place = r.place AND m.message_id = r.target AND d.reason IN ('rate limit', 'spend cap'))"""
 
-# What calls add up to; what they are grouped by follows.
-_SUMS = Columns(Spent, "calls input cached output money without_cache unpriced")
-_SPENT = """count(*), coalesce(sum(input), 0), coalesce(sum(cached), 0), coalesce(sum(output + thought), 0),
-    coalesce(sum(money), 0.0),
-    coalesce(sum(money + CASE WHEN input_price IS NULL THEN 0.0
-        ELSE cached * (input_price - coalesce(cached_price, input_price)) / 1000000 END), 0.0),
-    coalesce(sum(CASE WHEN input_price IS NULL AND input + output + thought > 0 THEN 1 ELSE 0 END), 0)"""
+# What calls add up to, by what they are grouped by.
+_SPENT = Columns(
+    Spent,
+    "",
+    calls="count(*)",
+    input="coalesce(sum(input), 0)",
+    cached="coalesce(sum(cached), 0)",
+    output="coalesce(sum(output + thought), 0)",
+    money="coalesce(sum(money), 0.0)",
+    without_cache="""coalesce(sum(money + CASE WHEN input_price IS NULL THEN 0.0
+        ELSE cached * (input_price - coalesce(cached_price, input_price)) / 1000000 END), 0.0)""",
+    unpriced="coalesce(sum(CASE WHEN input_price IS NULL AND input + output + thought > 0 THEN 1 ELSE 0 END), 0)",
+)
 _CALLS_OF_RUNS = f"SELECT run_id, {_SPENT} FROM calls WHERE run_id IN (:runs) GROUP BY run_id"
-_OF_HOUR = Columns(CallSum, "model failed answered_at failed_at")
-_CALLS_SINCE = f"""SELECT place, substr(ended_at, 1, 13), model, sum(CASE WHEN status = 'failed' THEN 1 ELSE 0 END),
-        max(CASE WHEN status = 'answered' THEN ended_at END), max(CASE WHEN status = 'failed' THEN ended_at END),
-        {_SPENT}
-    FROM calls WHERE %s AND ended_at >= :since GROUP BY substr(ended_at, 1, 13), model, place"""
+_OF_HOUR = Columns(
+    CallSum,
+    "model",
+    failed="sum(CASE WHEN status = 'failed' THEN 1 ELSE 0 END)",
+    answered_at="max(CASE WHEN status = 'answered' THEN ended_at END)",
+    failed_at="max(CASE WHEN status = 'failed' THEN ended_at END)",
+    spent=_SPENT,
+)
+_CALLS_SINCE = f"""SELECT place, substr(ended_at, 1, 13), {_OF_HOUR} FROM calls WHERE %s AND ended_at >= :since
+    GROUP BY substr(ended_at, 1, 13), model, place"""
 _CALLS_OF_ALL, _CALLS_OF_PLACE = (_CALLS_SINCE % where for where in ("1 = 1", "place = :place"))
-
-_CALLS_BY_STATUS = f"SELECT model, status, {_SPENT} FROM calls WHERE ended_at >= :since GROUP BY 1, 2 ORDER BY 1, 2"
+_BY_STATUS = Rows(ModelFigures, "calls", "model status", spent=_SPENT)
 
 # When the newest calls began and how they ended.
-_TIMES = Columns(Call, "model begun_at ended_at status error why")
+_TIMES = Rows(Call, "calls", "model begun_at ended_at status error why")
 
 # What waits now, and when the newest event was.
 _NOW = Columns(Figures, "waiting waiting_since open_runs tasks_due tasks_pending newest_event_at")
@@ -142,17 +161,21 @@ _BEGAN_SINCE = "FROM places p CROSS JOIN runs r WHERE r.place = p.id AND r.began
 _RUNS_SINCE = f"SELECT r.status, count(*) {_BEGAN_SINCE} GROUP BY r.status"
 _SENT_SINCE = f"""SELECT coalesce(sum((
     SELECT count(*) FROM outbox o WHERE o.run_id = r.run_id AND o.status = 'sent')), 0) {_BEGAN_SINCE}"""
-_UPDATES_SINCE = """SELECT platform, count(*), sum(CASE WHEN is_read = 0 THEN 1 ELSE 0 END), max(at) FROM updates
-    WHERE at >= :since GROUP BY platform"""
+_UNREAD = "sum(CASE WHEN is_read = 0 THEN 1 ELSE 0 END)"
+_UPDATES = Rows(UpdateCount, "updates", "", count="count(*)", unread=_UNREAD, last_at="max(at)")
 
-# Replies of a place, but drafts, each with its row and the id of its message; which of them follows.
-_OF_PLACE = f"SELECT id, message_id, {REPLIES} FROM outbox WHERE place = :place AND kind <> 'draft' AND "
-_REPLIES = f"{_OF_PLACE} outgoing_id IN (:replies) ORDER BY id"
+# Replies of a place, but drafts; which of them follows.
+_REPLIES = Rows(NumberedReply, "outbox", "order=id", item=REPLIES)
+_OF_PLACE = "WHERE place = :place AND kind <> 'draft' AND "
+_WITH_NAMES = f"{_OF_PLACE} outgoing_id IN (:replies) ORDER BY id DESC"
 # the newest, of which those that were sent are found by their messages
-_NEWEST_REPLIES = f"""SELECT * FROM ({_OF_PLACE} id IN (
+_NEWEST = f"""{_OF_PLACE} id IN (
         SELECT id FROM outbox WHERE place = :place AND message_id IS NOT NULL
         UNION SELECT id FROM outbox WHERE place = :place AND status IN ('waiting', 'sending', 'doubtful', 'dropped')
-    ) ORDER BY id DESC LIMIT :most) o ORDER BY o.id"""
+    ) ORDER BY id DESC LIMIT :most"""
+
+# How far runs have come.
+_PROGRESS = Rows(RunProgress, "runs r", "order=id", run=RUNS)
 
 # The messages with some ids, or with parts of these ids.
 _WITH_IDS = """m.id IN (SELECT id FROM messages WHERE place = :place AND message_id IN (:ids)
@@ -174,31 +197,11 @@ class SqlInspection(InspectedMemory, InspectedLists):
     @reading
     def places(self, database: Database, place: Place | None = None) -> Sequence[PlaceSummary]:
         row = find_place(database, place) if place else None
-        rows = database.all(_PLACES, any=int(place is None), place=row)
-        waiting, doubtful, opened = (dict[int, Any](database.all(one)) for one in (_WAITING, _DOUBTFUL, _OPEN))
-        runs = RUNS.all(database, _FAILED, runs=[one[5] for one in rows if one[5]])
-        failed = {run.place.key: run for run in runs}
-        last = {
-            one_row: replace(message, message=message.message)
-            for one_row, message in _messages(database, "m.id IN (:rows)", rows=[one[6] for one in rows if one[6]])
-        }
-        found = []
-        for number, body, messages, events, count, _, newest in rows:
-            here = PLACE.loads(body)
-            found.append(
-                PlaceSummary(
-                    place=here,
-                    messages=messages,
-                    runs=count,
-                    waiting=waiting.get(number, 0),
-                    doubtful=doubtful.get(number, 0),
-                    event=events,
-                    open_since=parse_time(opened.get(number)),
-                    failed=failed.get(here.key),
-                    last=last.get(newest),
-                )
-            )
-        return found
+        listed = _PLACES.beside(database, _LAST, _LISTED, any=int(place is None), place=row)
+        failed = RUNS.all(database, _FAILED, runs=[run for _, (run, _) in listed if run])
+        by_place = {run.place.key: run for run in failed}
+        last = dict(_messages(database, "m.id IN (:rows)", rows=[newest for _, (_, newest) in listed if newest]))
+        return [replace(one, failed=by_place.get(one.place.key), last=last.get(newest)) for one, (_, newest) in listed]
 
     @reading
     def conversation(self, database: Database, place: Place, named: Named, *, most: int) -> StoredConversation:
@@ -211,11 +214,11 @@ class SqlInspection(InspectedMemory, InspectedLists):
             numbers = {**values, "first": count - most}
             found = _messages(database, "m.place = :place AND m.number >= :first ORDER BY m.number", **numbers)
             runs = _progress(database, "", **values)
-            replies = database.all(_NEWEST_REPLIES, **values)
+            replies = _REPLIES.all(database, _NEWEST, **values)
         else:
             runs = _progress(database, "AND r.run_id IN (:runs)", **values, runs=named.runs) if named.runs else []
-            replies = database.all(_REPLIES, **values, replies=named.replies) if named.replies else []
-            ids = [*named.messages, *(name for _, name, *_ in replies if name is not None)]
+            replies = _REPLIES.all(database, _WITH_NAMES, **values, replies=named.replies) if named.replies else []
+            ids = [*named.messages, *(one.item.message_id for one in replies if one.item.message_id is not None)]
             found = _messages(database, _WITH_IDS, place=row, ids=ids) if ids else []
         decided = decisions.read(database, [one for one, _ in found])
         turns = database.all(_TURNS, messages=[one for one, _ in found])
@@ -229,7 +232,7 @@ class SqlInspection(InspectedMemory, InspectedLists):
             messages=tuple(replace(message, decisions=decided[one]) for one, message in found),
             turns={message_id: TURNS.loads(made) for message_id, made in turns},
             runs=tuple(runs),
-            replies=tuple(NumberedReply(order=order, item=REPLIES.decode(item)) for order, _, *item in replies),
+            replies=tuple(replies[::-1]),
             facts=None if facts is None else tuple(facts[::-1]),
         )
 
@@ -237,6 +240,7 @@ class SqlInspection(InspectedMemory, InspectedLists):
     def day(self, database: Database, day: date) -> DaySummary:
         since = day.isoformat()
         counts = dict[str, int](database.all(_RUNS_SINCE, since=since))
+        updates = _UPDATES.beside(database, "platform", "WHERE at >= :since GROUP BY platform", since=since)
         times = "SELECT seconds, began_at FROM runs WHERE status = 'done' ORDER BY id DESC LIMIT :most"
         return _STORED.decode(
             database.all(_COUNTS)[0],
@@ -244,10 +248,7 @@ class SqlInspection(InspectedMemory, InspectedLists):
             failed=counts.get("failed", 0),
             sent=database.value(_SENT_SINCE, since=since),
             seconds=tuple(seconds for seconds, began_at in database.all(times, most=_MEASURED) if began_at >= since),
-            updates={
-                platform: UpdateCount(count=count, unread=unread, last_at=datetime.fromisoformat(at))
-                for platform, count, unread, at in database.all(_UPDATES_SINCE, since=since)
-            },
+            updates={platform: count for count, (platform,) in updates},
         )
 
     @reading
@@ -256,10 +257,7 @@ class SqlInspection(InspectedMemory, InspectedLists):
         return _NOW.decode(
             database.all(_FIGURES, **values)[0],
             runs=dict(database.all(_RUNS_SINCE, **values)),
-            calls=[
-                ModelFigures(model=model, status=status, spent=_SUMS.decode(sums))
-                for model, status, *sums in database.all(_CALLS_BY_STATUS, **values)
-            ],
+            calls=_BY_STATUS.all(database, "WHERE ended_at >= :since GROUP BY 1, 2 ORDER BY 1, 2", **values),
             replies=dict(database.all("SELECT status, count(*) FROM outbox GROUP BY status")),
         )
 
@@ -277,15 +275,13 @@ class SqlInspection(InspectedMemory, InspectedLists):
                 row,
                 place=tuple(places[place]) if place in places else None,
                 hour=datetime.fromisoformat(f"{hour}:00:00+00:00"),
-                spent=_SUMS.decode(row[len(_OF_HOUR.names) :]),
             )
             for place, hour, *row in rows
         ]
 
     @reading
     def call_times(self, database: Database, *, most: int) -> Sequence[Call]:
-        select = f"SELECT {_TIMES} FROM calls ORDER BY id DESC LIMIT :most"
-        return [_TIMES.decode(row) for row in database.all(select, most=most)]
+        return _TIMES.all(database, "ORDER BY id DESC LIMIT :most", most=most)
 
     @reading
     def messages(
@@ -388,14 +384,12 @@ def _messages(database: Database, where: str, **values: Any) -> list[tuple[int, 
 
 def _progress(database: Database, which: str, **values: Any) -> list[RunProgress]:
     """Return how far runs of a place have come, the oldest first."""
-    select = f"SELECT r.id FROM runs r WHERE r.place = :place {which} ORDER BY r.id DESC LIMIT :most"
-    orders = database.column(select, **values)[::-1]
-    runs = RUNS.all(database, "WHERE r.id IN (:orders) ORDER BY r.id", orders=orders)
-    ids = [run.id for run in runs]
+    clause = f"WHERE r.place = :place {which} ORDER BY r.id DESC LIMIT :most"
+    found = _PROGRESS.all(database, clause, **values)[::-1]
+    ids = [one.run.id for one in found]
     steps, tools = select_steps(database, ids), select_tools(database, ids)
     return [
-        RunProgress(order=order, run=run, steps=tuple(steps.get(run.id, ())), tools=tuple(tools.get(run.id, ())))
-        for order, run in zip(orders, runs, strict=True)
+        replace(one, steps=tuple(steps.get(one.run.id, ())), tools=tuple(tools.get(one.run.id, ()))) for one in found
     ]
 
 
@@ -403,7 +397,7 @@ def _summaries(database: Database, runs: Sequence[Run]) -> list[RunSummary]:
     """Return runs with their targets, costs and last prompts, each read with one statement for all."""
     ids = [run.id for run in runs]
     targets = _targets(database, ids)
-    spent = {run_id: _SUMS.decode(sums) for run_id, *sums in database.all(_CALLS_OF_RUNS, runs=ids)}
+    spent = {run_id: _SPENT.decode(sums) for run_id, *sums in database.all(_CALLS_OF_RUNS, runs=ids)}
     prompts = {run: asked for asked, run, *_ in _with_layers(database, database.all(_LAST_PROMPTS, runs=ids))}
     return [
         RunSummary(
@@ -432,7 +426,7 @@ def _sent(database: Database, rows: Sequence[Row]) -> list[SentSummary]:
     ids = list({row[-5] for row in rows})
     targets = _targets(database, ids)
     calls = {
-        (run, step): (status, _SUMS.decode(sums))
+        (run, step): (status, _SPENT.decode(sums))
         for run, step, status, *sums in database.all(_CALLS_OF_STEPS, runs=ids)
     }
     tools = select_tools(database, ids)

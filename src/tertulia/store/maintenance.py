@@ -18,8 +18,8 @@ from tertulia.store.json_columns import JSON_COLUMNS
 from tertulia.store.message_rows import MESSAGES
 from tertulia.store.prompts import layer_contents, layer_digest
 from tertulia.store.search_index import find_inconsistent
+from tertulia.store.sqlite.migrating import Table, tables
 from tertulia.store.tasks import PLAN_PREFIX
-from tertulia.store.transfer import Table, tables
 from tertulia.tasks.task import PlanRules, Task
 
 NOT_EXPORTED = (  # the index, which can be rebuilt, and the raw updates of services
@@ -32,6 +32,7 @@ _SECRET = {  # who knows a delimiter can write what looks like our own markup
     "rooms": ("key_digest",),
     "room_guests": ("cookie_digest",),
 }
+_TITLED = ("messages", "runs", "facts", "episodes")  # tables with a title
 _PAGE = 200
 _Names = list[tuple[str, str | None]]  # platform and name
 
@@ -40,17 +41,21 @@ COUNTED = ("places", "messages", "runs", "replies", "tasks", "files")
 
 def check(database: Connection, rules: PlanRules) -> list[str]:
     """Check the file, the numbers of messages, tasks, the index and every value; return the faults."""
-    return database.faults() or [
-        *_miscounted(database),
-        *_unreadable_messages(database),
-        *fact_rows.find_faults(database),
-        *_unreadable_values(database),
-        *_unreadable_layers(database),
-        *decisions.find_faults(database),
-        *agents.find_faults(database),
-        *_misplaced_tasks(database, rules),
-        *_misindexed(database),
-    ]
+    return (
+        database.faults()
+        or [*_orphans(database)]
+        or [
+            *_miscounted(database),
+            *_unreadable_messages(database),
+            *fact_rows.find_faults(database),
+            *_unreadable_values(database),
+            *_unreadable_layers(database),
+            *decisions.find_faults(database),
+            *agents.find_faults(database),
+            *_misplaced_tasks(database, rules),
+            *_misindexed(database),
+        ]
+    )
 
 
 def count_rows(database: Database) -> dict[str, int]:
@@ -127,6 +132,17 @@ def _decode_row(table: str, row: dict[str, Any]) -> dict[str, Any]:
         del row[name]
     read = {name: json.loads(row[name]) for name in JSON_COLUMNS.get(table, ()) if row[name] is not None}
     return {**row, **read}
+
+
+def _orphans(database: Database) -> Iterator[str]:
+    """Yield the rows whose place or title is not there, of tables that have no reference to them."""
+    for table, column, parent in (
+        *((table, "title", "titles") for table in _TITLED),
+        ("place_events", "place", "places"),
+    ):
+        select = f"SELECT o.id FROM {table} o WHERE NOT EXISTS (SELECT 1 FROM {parent} p WHERE p.id = o.{column})"
+        for (row,) in database.all(select):
+            yield f"row {row} of {table} refers to a row of {parent} that is not there"
 
 
 def _miscounted(database: Database) -> Iterator[str]:

@@ -33,6 +33,7 @@ from tertulia.store.identities import (
     upsert_place,
 )
 from tertulia.store.json_columns import rewrite
+from tertulia.store.sqlite.migrating import tables
 from tertulia.store.threads import Access, Repository, reading, writing
 from tertulia.tasks.task import Task
 from tertulia.timezones import utc
@@ -47,7 +48,7 @@ _WITH_MESSAGE_ID = {  # tables with a place, and their columns with the id of a 
     "outbox": ("message_id", "edits"),
     "runs": ("target",),
 }
-_WITH_TITLE = ("messages", "runs", "facts", "episodes")  # tables with a title
+_WITH_TITLE = ("messages", "runs", "facts", "episodes", "orders")  # tables with a title
 _DERIVED = (
     "search_terms search_messages search_vectors search_stale search_progress search_places "
     "episodes window_pasts reading_cursors"
@@ -56,10 +57,10 @@ _COUNTED = {  # tables with counts of their place, and by what these grow when i
     "messages": {"number": "messages"},
     "message_changes": {"change": "changes", "number": "messages", "position": "messages"},
     "reactions": {"position": "messages"},
+    "commands": {"horizon": "messages"},
     "outbox": {"position": "messages"},
     "place_events": {"number": "events"},
 }
-_MOVED = "facts fact_sources runs tasks commands titles decisions message_parts place_aliases".split()
 
 _LETTERS = string.ascii_lowercase + string.digits
 _LENGTH = 16
@@ -359,8 +360,6 @@ def _append(database: Database, there: int, row: int) -> None:
     database.run(horizon, messages=messages, there=there)
     _append_positions(database, there, row, messages)
     agents.append_place(database, there, row, messages)
-    for table in _MOVED:
-        database.run(f"UPDATE {table} SET place = :row WHERE place = :there", row=row, there=there)
     usage.move(database, there, row)
     database.run(
         """INSERT INTO update_places (update_row, place) SELECT update_row, :row FROM update_places
@@ -369,6 +368,8 @@ def _append(database: Database, there: int, row: int) -> None:
         there=there,
     )
     database.run("DELETE FROM update_places WHERE place = :there", there=there)
+    for name in (table.name for table in tables() if "place" in table.columns):
+        database.run(f"UPDATE {name} SET place = :row WHERE place = :there", row=row, there=there)
     database.run(
         """UPDATE places SET messages = places.messages + o.messages, changes = places.changes + o.changes,
             events = places.events + o.events,

@@ -4,7 +4,8 @@ Most of a prompt repeats the one before it: instructions are equal, the history 
 once, by the hash of its content. A layer that begins like the last one at the same position of the same place is
 stored as a delta: the row of that `base`, the length of the common prefix in bytes, and the suffix. Reading follows the
 bases and joins prefixes and suffixes. A chain has at most `_MAX_DEPTH` bases, then a layer is stored whole again. The
-content of the last layers is cached for the comparison; without it a layer is stored whole, which costs only space.
+last layers are cached for the comparison. Where one is missing, or was not stored after all, a layer is stored whole,
+which costs only space.
 """
 
 from collections import OrderedDict
@@ -40,8 +41,7 @@ from tertulia.turns import Layer, Prompt
 
 _MAX_DEPTH = 200  # bases in a chain
 _MIN_SHARED = 256  # bytes of common prefix from which a delta is stored
-_RECENT_LAYERS = 256  # that are compared before they are encoded
-CACHE_BYTES = 32 * 2**20  # content of cached layers
+CACHE_BYTES = 16 * 2**20  # content of cached layers
 PAGE = 1000  # prompts whose age is read at once
 RUNS_AT_ONCE = 20  # runs that lose their prompts in one transaction
 
@@ -91,11 +91,10 @@ class PreparedLayer(NamedTuple):
 
 
 class PreparedPrompt(NamedTuple):
-    """A prompt about to be stored: its columns, its tools, its size, and its layers with their keys."""
+    """A prompt about to be stored: its columns, its tools, its layers and its size."""
 
     columns: dict[str, Any]
     tools: str
-    keys: Sequence[_Key]
     layers: Sequence[PreparedLayer]
     size: PromptSize
 
@@ -107,8 +106,7 @@ class SqlPrompts(Repository):
         super().__init__(access)
         self._ledger = ledger
         self._cache_bytes = cache_bytes
-        self._last: OrderedDict[_Key, PreparedLayer] = OrderedDict()
-        self._recent: OrderedDict[_Key, tuple[Layer, PreparedLayer]] = OrderedDict()  # mostly the next one is equal
+        self._last: OrderedDict[_Key, tuple[Layer, PreparedLayer]] = OrderedDict()  # mostly the next one is equal
         self._size = 0
 
     @reading
@@ -165,42 +163,33 @@ class SqlPrompts(Repository):
             "left_out": dumps(left_out) if left_out else None,  # None: as in the step before
         }
         layers = [self._prepare_layer(key, layer) for key, layer in zip(keys, prompt.layers, strict=True)]
-        return PreparedPrompt(columns, dumps(prompt.tools), keys, layers, size)
-
-    def cache_layers(self, prepared: PreparedPrompt) -> None:
-        """Cache the layers of a prompt that was stored."""
-        for key, layer in zip(prepared.keys, prepared.layers, strict=True):
-            before = self._last.pop(key, None)
-            self._last[key] = layer
-            self._size += len(layer.content) - (len(before.content) if before else 0)
-        while self._size > self._cache_bytes:
-            _, gone = self._last.popitem(last=False)
-            self._size -= len(gone.content)
+        return PreparedPrompt(columns, dumps(prompt.tools), layers, size)
 
     def clear_cache(self) -> None:
         """Forget the cached layers."""
         self._last.clear()
-        self._recent.clear()
         self._size = 0
         self._ledger.clear()
 
     def _prepare_layer(self, key: _Key, layer: Layer) -> PreparedLayer:
-        before, prepared = self._recent.pop(key, (None, None))
-        if not (prepared and before and _is_same(before, layer)):
-            prepared = self._encode_layer(key, layer)
-        self._recent[key] = layer, prepared
-        if len(self._recent) > _RECENT_LAYERS:
-            self._recent.popitem(last=False)
+        before, last = self._last.pop(key, (None, None))
+        prepared = last if last and before and _is_same(before, layer) else _encode_layer(layer, last)
+        self._last[key] = layer, prepared
+        self._size += len(prepared.content) - (len(last.content) if last else 0)
+        while self._size > self._cache_bytes:
+            _, (_, gone) = self._last.popitem(last=False)
+            self._size -= len(gone.content)
         return prepared
 
-    def _encode_layer(self, key: _Key, layer: Layer) -> PreparedLayer:
-        content = dump_bytes(layer)
-        last = self._last.get(key)
-        if last and last.content == content:
-            return last
-        shared = common_prefix(last.content, content) if last else 0
-        base, shared = (last.digest, shared) if last and shared >= _MIN_SHARED else ("", 0)
-        return PreparedLayer(clean(layer.name), layer_digest(content), content, base, shared)
+
+def _encode_layer(layer: Layer, last: PreparedLayer | None) -> PreparedLayer:
+    """Encode a layer, and compare it with the last one."""
+    content = dump_bytes(layer)
+    if last and last.content == content:
+        return last
+    shared = common_prefix(last.content, content) if last else 0
+    base, shared = (last.digest, shared) if last and shared >= _MIN_SHARED else ("", 0)
+    return PreparedLayer(clean(layer.name), layer_digest(content), content, base, shared)
 
 
 def _is_same(one: Layer, other: Layer) -> bool:

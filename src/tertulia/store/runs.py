@@ -107,11 +107,11 @@ class SqlRuns(Repository):
         _validate_ids(run)
         prepared, shown = self._prompts.prepare(run, 0, prompt, at=at, left_out=left_out), list(recalled)
 
-        def begin(database: Database) -> bool:
-            """Begin a run; return False if it was begun before."""
+        def begin(database: Database) -> None:
+            """Begin a run, unless it was begun before."""
             values = _row_of(database, run)
             if not database.run(_INSERT, **values):
-                return False
+                return
             select = f"SELECT changes, removed, {FIND_MESSAGE}, {tasks.HAS_PLANS} FROM places WHERE id = :place"
             ((changed, removed, target, has_plans),) = database.all(
                 select, place=values["place"], message_id=run.target, others=tasks.OTHERS
@@ -129,10 +129,8 @@ class SqlRuns(Repository):
             events.add(database, *decided, started, PromptSent(place=run.place, run_id=run.id, step=0), at=at)
             _add_recalled(database, run.id, shown)
             prompts.insert_prompt(database, prepared)
-            return True
 
-        if await self._writer.run(begin):
-            self._prompts.cache_layers(prepared)
+        await self._writer.run(begin)
 
     @reading
     def open(self, database: Database) -> Sequence[Run]:
@@ -175,7 +173,6 @@ class SqlRuns(Repository):
         asked = [PromptSent(place=run.place, run_id=run.id, step=step)]
         fallbacks = [FallbackTried(place=run.place, run_id=run.id, step=step, fallback=tried.fallback)] if tried else []
         await self._writer.run(lambda database: _ask(database, run, prepared, [*fallbacks, *asked], at))
-        self._prompts.cache_layers(prepared)
 
     async def add_record(self, run: Run, step: int, record: Record, *, call: Call | None = None) -> None:
         row = {"run_id": run.id, "step": step, **_RECORDS.encode(record)}

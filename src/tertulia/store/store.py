@@ -210,6 +210,7 @@ class Store(CheckedCalls):
 
     async def _empty_wal(self) -> None:
         """Truncate the log of a file, which holds what was removed; wait for others to read it to their end."""
+        await self.reader.run(lambda database: database.copy_log(), autocommit=True)  # beside the writer
         for _ in range(_WAL_ATTEMPTS):
             if await self.writer.run(lambda database: database.checkpoint(), autocommit=True):
                 return

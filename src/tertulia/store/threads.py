@@ -4,12 +4,12 @@ Group commit. A synced commit waits for the disk, so one commit for each write w
 writes a second. The writer takes all jobs that were queued during the last commit, runs them in one transaction and
 commits once. A caller gets its result only after that commit, so the change is on the disk by then.
 
-One job must not fail because of another. If a job raises, the transaction is rolled back and all jobs run again, each
-in a savepoint: the failed ones are rolled back alone, the others are committed. If the database ends the transaction
-itself (the disk is full), each job runs in a transaction of its own; if the same may succeed when it is run again (two
-transactions locked each other), all run again, a few times. A job may therefore run more than once, so it must change
-nothing but the database. After a failed fsync nobody knows what the disk holds: the writer then refuses all writes, as
-it does when another bot has taken the store over.
+One job must not fail because of another. If a job raises, or the database ends the transaction itself (the disk is
+full), the transaction is rolled back and both halves of the jobs run again, each in a transaction of its own, until the
+failed one is alone. If the same may succeed when it is run again (two transactions locked each other), all run again, a
+few times. A job may therefore run more than once, so it must change nothing but the database. After a failed fsync
+nobody knows what the disk holds: the writer then refuses all writes, as it does when another bot has taken the store
+over.
 """
 
 import asyncio
@@ -174,16 +174,23 @@ class WriterThread(ConnectionThread):
         return [Outcome(error=failed) for _ in jobs]
 
     def _commit_batch(self, jobs: list[Job]) -> list[Outcome]:
-        """Run jobs in one transaction; if the database fails it, run each job in a transaction of its own."""
+        """Run jobs in one transaction; if one of several fails, run each half in a transaction of its own."""
         places = _places(jobs)
         start = _attempt(lambda database: database.begin(places), self.database)
         if start.error:
             return [start] * len(jobs)
+        found: list[Outcome] = []
         try:
-            found = self._run_all(jobs) or self._run_in_savepoints(jobs)
-            self.before_commit(self.database)
-            self.database.commit()
-            self._publish()
+            for job in jobs:
+                found.append(self._run_job(job))
+                if found[-1].error:
+                    self.database.undo()
+                    break
+            else:
+                self.before_commit(self.database)
+                self.database.commit()
+                self._publish()
+                return found
         except self.database.errors as error:
             self.database.undo()
             match self.database.failure(error):
@@ -195,38 +202,9 @@ class WriterThread(ConnectionThread):
                     return self._fail_for_good("another bot has taken the store over", error, jobs)
                 case Failure.AGAIN:
                     raise _RunAgain(self.database.translate(error)) from error
-            if len(jobs) > 1:
-                return [outcome for job in jobs for outcome in self.run_batch([job])]
-            return [Outcome(error=self.database.translate(error))]
-        return found
-
-    def _run_all(self, jobs: list[Job]) -> list[Outcome]:
-        """Run jobs one after another; return nothing if one of them failed."""
-        found: list[Outcome] = []
-        for job in jobs:
-            outcome = self._run_job(job)
-            if outcome.error:
-                return []
-            found.append(outcome)
-        return found
-
-    def _run_in_savepoints(self, jobs: list[Job]) -> list[Outcome]:
-        """Roll back and run the jobs again, each in a savepoint, so that a failed one is rolled back alone."""
-        self.database.undo()
-        self.database.begin(_places(jobs))
-        return [self._run_in_savepoint(job) for job in jobs]
-
-    def _run_in_savepoint(self, job: Job) -> Outcome:
-        def work(database: Connection) -> Any:
-            value = job.operation(database)
-            self.before_commit(database)
-            database.flush()
-            return value
-
-        before = self.database.savepoint()
-        outcome = self._run_job(job._replace(operation=work))
-        self.database.end_savepoint(before, undo=outcome.error is not None)
-        return outcome
+            found = [_without_fault(jobs[0], Outcome(error=self.database.translate(error)))]
+        middle = len(jobs) // 2
+        return [*self.run_batch(jobs[:middle]), *self.run_batch(jobs[middle:])] if middle else found
 
     def _run_job(self, job: Job) -> Outcome:
         outcome = _run_operation(job, self.database)
@@ -365,7 +343,11 @@ def _places(jobs: list[Job]) -> list[Place]:
 
 
 def _run_operation(job: Job, database: Connection) -> Outcome:
-    outcome = _attempt(job.operation, database)
+    return _without_fault(job, _attempt(job.operation, database))
+
+
+def _without_fault(job: Job, outcome: Outcome) -> Outcome:
+    """Return the outcome of a job; where its arguments are to blame, not the store, with an error that says so."""
     if isinstance(outcome.error, StoreBroken) and (fault := _fault_of(job.calls)):
         mistake = InvalidValue(fault)
         mistake.__cause__ = outcome.error.__cause__

@@ -9,10 +9,8 @@ their keys, a page in one transaction: what a copy that was killed has done is w
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from functools import cache
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import NamedTuple
 
 from tertulia.errors import InvalidValue, StoreBroken, StoreRefused
 from tertulia.store.database import Connection, Row, insert_into
@@ -20,42 +18,12 @@ from tertulia.store.media_folder import copy_folder, discard_copied, find_folder
 from tertulia.store.migrations import MOVE_MARK, refuse_incomplete
 from tertulia.store.opening import driver_of, open_alone
 from tertulia.store.sqlite.connection import connect
-from tertulia.store.sqlite.migrating import empty_store, migrate_file
+from tertulia.store.sqlite.migrating import Table, migrate_file, tables
 from tertulia.store_url import is_url, masked
 
 Progress = Callable[[int, int], None]  # rows done, and all
 
-_OWN = ("migrations", "media_folder")  # each store has its own
 _PAGE = 500
-
-
-class Table(NamedTuple):
-    """A table, its columns, and those of its key."""
-
-    name: str
-    columns: tuple[str, ...]
-    key: tuple[str, ...]
-
-    def select(self, *, after: bool = False) -> str:
-        """Return the select of all rows, or of those after `:k0`, `:k1`… in the order of the key."""
-        key = ", ".join(self.key)
-        rest = f" WHERE ({key}) > ({', '.join(f':k{number}' for number in range(len(self.key)))})" if after else ""
-        return f"SELECT {', '.join(self.columns)} FROM {self.name}{rest} ORDER BY {key}"
-
-
-@cache
-def tables() -> tuple[Table, ...]:
-    """Return all tables but those that each store has of its own, in the order in which they are made."""
-    database = empty_store()
-    names = database.all(
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
-    )
-    found = []
-    for name in (name for (name,) in names if name not in _OWN):
-        columns = database.all(f"PRAGMA table_info({name})")
-        key = tuple(column[1] for column in sorted(columns, key=lambda column: column[5]) if column[5])
-        found.append(Table(name, tuple(column[1] for column in columns), key))
-    return tuple(found)
 
 
 def count(database: Connection) -> int:

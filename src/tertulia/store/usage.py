@@ -151,7 +151,6 @@ def move(database: Database, old: int, new: int) -> None:
     merge_notices = """INSERT INTO cap_notices (day, place, author)
         SELECT day, :new, author FROM cap_notices WHERE place = :old ON CONFLICT DO NOTHING"""
     database.run(_MOVE, old=old, new=new)
-    database.run("UPDATE calls SET place = :new WHERE place = :old", old=old, new=new)
     database.run(merge_notices, old=old, new=new)
     database.run("DELETE FROM usage WHERE place = :old", old=old)
     database.run("DELETE FROM cap_notices WHERE place = :old", old=old)

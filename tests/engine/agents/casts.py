@@ -1,15 +1,16 @@
 """Casts of agents for tests."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from people import GROUP
 from tertulia.context.values import Persona
 from tertulia.decisions import Decision
 from tertulia.engine.agents.agent import Agent, Cast
-from tertulia.engine.agents.meant import Recipients
-from tertulia.engine.triggers import Triggers
+from tertulia.engine.agents.meant import Recipients, Rule
 from tertulia.messages import Author, Message, Place
 
 ACCOUNT = Author(id="42", name="Salon", username="salon_bot")
@@ -25,22 +26,24 @@ def recipients(cast: Cast = CAST, *, place: Place = GROUP, **changes: Any) -> Re
     return Recipients(**{"cast": cast, "here": cast.in_place(place), "me": ACCOUNT} | changes)
 
 
-def of_one(triggers: Triggers, message: Message) -> Recipients:
-    """The same as these triggers, for a cast of one agent."""
-    cast = Cast(agents=(Agent(name=triggers.me.persona or "", names=triggers.names),))
-    return Recipients(
-        cast=cast,
-        here=cast.in_place(message.place),
-        me=triggers.me,
-        rule=triggers.rule,
-        blocked=triggers.blocked,
-        agents_in_a_row=triggers.agents_in_a_row,
-    )
+class Alone(Struct, frozen=True, kw_only=True):
+    """What decides who is meant where there is one agent."""
 
+    me: Author
+    names: tuple[str, ...] = ()
+    rule: Rule | None = None
+    blocked: frozenset[tuple[str, str]] = frozenset()
+    agents_in_a_row: int = 2
 
-def decided(triggers: Triggers, message: Message, before: list[Message] | tuple[()] = ()) -> Decision:
-    """The decision of the triggers, which is that of a cast of one."""
-    (of_cast,) = of_one(triggers, message).decide(message, before)
-    decision = triggers.decide(message, before)
-    assert replace(of_cast, agent="") == decision
-    return decision
+    def decide(self, message: Message, before: Sequence[Message] = ()) -> Decision:
+        cast = Cast(agents=(Agent(name=self.me.persona or "", names=self.names),))
+        made = Recipients(
+            cast=cast,
+            here=cast.in_place(message.place),
+            me=self.me,
+            rule=self.rule,
+            blocked=self.blocked,
+            agents_in_a_row=self.agents_in_a_row,
+        )
+        [found] = made.decide(message, before)
+        return replace(found, agent="")

@@ -5,13 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from engine.agents.casts import ACCOUNT, CAST, decided, recipients
+from engine.agents.casts import ACCOUNT, CAST, recipients
 from people import ALICE, BOB, DIRECT, GROUP, a_message, a_quote
 from sizes import in_time
 from tertulia.decisions import Decision
 from tertulia.engine.agents.agent import Agent, Cast
 from tertulia.engine.agents.meant import Recipients
-from tertulia.engine.triggers import Triggers
 from tertulia.messages import Author, Message, Place
 from tertulia.parts import Text
 
@@ -189,43 +188,6 @@ def test_agents_in_a_row_are_those_of_all_agents() -> None:
 def test_a_decision_names_the_agent_and_how_it_was_called() -> None:
     assert HERE.decide(a_message("Marie, hi")) == (Decision(reason="answered", address="name", agent="Marie"),)
     assert HERE.decide(a_message("hi")) == (Decision(reason="not addressed"),)
-
-
-WORDS = st.sampled_from(
-    ["gryag", "Gryag", "@gryag", "гряг", "гряга", "@salon", "salon", "hi", "al", "Al", "a l", "?", ""]
-)
-PEOPLE = [ALICE, EVE, OTHER_BOT, ACCOUNT, replace(ACCOUNT, persona="gryag"), Author(id="13", name="g", persona="gryag")]
-AUTHORS = st.sampled_from(PEOPLE)
-MESSAGES = st.builds(
-    a_message,
-    st.lists(WORDS, max_size=4).map(" ".join),
-    place=st.sampled_from([GROUP, DIRECT]),
-    author=AUTHORS,
-    forwarded_from=st.none() | AUTHORS,
-    reply_to=st.none() | st.builds(a_quote, author=st.none() | AUTHORS),
-)
-
-
-@given(
-    st.builds(
-        Triggers,
-        me=st.builds(
-            Author,
-            id=st.just("42"),
-            name=st.sampled_from(["Gryag", "salon*", ""]),
-            username=st.sampled_from([None, "salon", "@gryag"]),
-            persona=st.sampled_from([None, "gryag", "Al", "гряг*"]),
-        ),
-        names=st.lists(st.sampled_from(["al", "гряг*", "gryag", "a l"]), max_size=2).map(tuple),
-        rule=st.sampled_from([None, lambda message: message.author == ALICE]),
-        blocked=st.just(frozenset({("telegram", "u666")})),
-        agents_in_a_row=st.integers(0, 2),
-    ),
-    MESSAGES,
-    st.lists(MESSAGES, max_size=3),
-)
-def test_a_cast_of_one_decides_as_triggers_do(triggers: Triggers, message: Message, before: list[Message]) -> None:
-    decided(triggers, message, before)
 
 
 SPEECHES = st.lists(st.sampled_from(["Albert", "Einstein", "Marie", "@al", "гряга", "Salon", ","]), max_size=6).map(

@@ -32,7 +32,7 @@ from tertulia.platform import Reacted
 from tertulia.profiles import PROFILES
 from tertulia.sim import GeminiSim
 from tertulia.store import Store
-from tertulia.store.transfer import tables
+from tertulia.store.sqlite.migrating import tables
 from tertulia.testing import RecordedPlatform
 
 PIRATE = Persona(name="gryag", text="You are a pirate.")

@@ -1,12 +1,14 @@
 """No job of a forget does more in a larger store: others write to it meanwhile."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from itertools import count
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
-from memory.known import a_fact
+from memory.known import a_fact, a_subject
 from people import BOB, GROUP, NOON, a_message
 from store.builders import a_run, an_outgoing, begin
 from store.forget.test_person import HER, HOME
@@ -25,17 +27,27 @@ async def write(store: Store, place: Place, author: Author, most: int) -> None:
     for message in messages[::EVERY]:
         run = a_run(id=f"{place.id}-{message.id}", place=place, target=message.id, taken=())
         await begin(store, run)
-        await store.runs.end(replace(run, status="done", ended_at=NOON), replies=[an_outgoing(id=f"o-{run.id}")])
+        await store.runs.end(
+            replace(run, status="done", ended_at=NOON), replies=[an_outgoing(id=f"o-{run.id}", status="sent")]
+        )
 
 
-async def longest_job(path: Path, *, others: int, hers: int) -> int:
-    """Return how many instructions of the database the longest job of forgetting her takes."""
+async def forget_her(store: Store) -> None:
+    await store.forget(platform="telegram", author_id=HER.id, at=NOON)
+
+
+async def forget_facts(store: Store) -> None:
+    await store.facts.forget([fact.id for fact in await store.facts.about(a_subject(HER), place=GROUP)][:4], at=NOON)
+
+
+async def longest_job(path: Path, forget: Callable[[Store], Awaitable[None]], *, others: int, hers: int) -> int:
+    """Return how many instructions of the database the longest job of a forget takes."""
     async with Store.open(path, durable=False) as store:
         await write(store, GROUP, BOB, others)
         await write(store, GROUP, HER, hers)
         await write(store, HOME, HER, hers)
         for number in range(12):
-            fact = a_fact(f"likes word{number}", about=HER, place=GROUP, sources=(f"{HER.id}-{number}",))
+            fact = a_fact(f"likes word{number} said", about=HER, place=GROUP, sources=(f"{HER.id}-{number}",))
             await store.facts.learn([fact])
         ran, jobs, run_batch = count(), list[int](), store.writer.run_batch
 
@@ -47,14 +59,17 @@ async def longest_job(path: Path, *, others: int, hers: int) -> int:
 
         store.writer.database.set_progress_handler(lambda: next(ran) < 0, STEP)  # type: ignore[attr-defined]
         store.writer.run_batch = counted  # type: ignore[assignment, method-assign]
-        await store.forget(platform="telegram", author_id=HER.id, at=NOON)
+        await forget(store)
     return max(jobs) * STEP
 
 
-async def test_the_longest_job_of_a_forget_is_as_long_in_a_store_that_is_ten_times_as_large(tmp_path: Path) -> None:
-    usual = await longest_job(tmp_path / "usual.db", others=200, hers=120)
+@pytest.mark.parametrize("forget", [forget_her, forget_facts])
+async def test_the_longest_job_is_as_long_in_a_store_that_is_ten_times_as_large(
+    tmp_path: Path, forget: Callable[[Store], Awaitable[None]]
+) -> None:
+    usual = await longest_job(tmp_path / "usual.db", forget, others=200, hers=120)
 
-    large = await longest_job(tmp_path / "large.db", others=2_000, hers=120)
-    of_many = await longest_job(tmp_path / "of-many.db", others=200, hers=1_200)
+    large = await longest_job(tmp_path / "large.db", forget, others=2_000, hers=120)
+    of_many = await longest_job(tmp_path / "of-many.db", forget, others=200, hers=1_200)
 
     assert max(large, of_many) < usual * 1.1

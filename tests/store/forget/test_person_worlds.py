@@ -22,7 +22,7 @@ from tertulia.memory.values import Summary
 from tertulia.messages import Author, Message, Place, Quote, Reply
 from tertulia.parts import Media, Text, ToolCall, ToolResult
 from tertulia.store import Store
-from tertulia.store.forget.export import SECTIONS
+from tertulia.store.forget.export import SHOWN
 from tertulia.tasks.task import Task
 from tertulia.turns import Prompt, model, user
 
@@ -184,7 +184,7 @@ def everything_in(folder: Path) -> bytes:
 
 
 RUN_CONTENTS = {name: (name, "id") for name in ("prompts", "records", "tool_runs")}
-TABLES = {name: (shown.table, shown.key) for name, shown in SECTIONS.items()} | RUN_CONTENTS  # of sections, with keys
+TABLES = {name: (shown.table, shown.key) for name, shown in SHOWN.items()} | RUN_CONTENTS  # of sections, with keys
 DELETED = ("names", "facts", "summaries", *RUN_CONTENTS)
 EMPTIED = ("messages", "tasks", "outbox", "runs")
 

@@ -26,9 +26,9 @@ class Agent(Struct, frozen=True, kw_only=True):
     persona: Persona = Persona()  # has the name of the agent
     names: tuple[str, ...] = ()  # other names that people use for it; `gryag*` has any ending
     models: tuple[Model, ...] = ()  # each a fallback for the one before; empty: those of the engine
-    profile: Profile | None = None
-    tools: Toolbox | None = None
-    settings: Settings | None = None
+    profile: Profile | None = None  # how its prompts are laid out
+    tools: Toolbox | None = None  # that its models may call
+    settings: Settings | None = None  # of its requests
     memory: Literal["shared", "own"] = "shared"  # whether facts about people are those of all agents, or its own
     knows: Literal["all", "present"] = "all"  # whether it knows what was said in a place while it was not there
     limits: Limits | None = None  # caps on what it spends, within those of the engine
@@ -66,6 +66,7 @@ class Cast(Struct, frozen=True, kw_only=True):
 
     agents: tuple[Agent, ...]
     default_name: str = ""  # empty: the first is the default agent
+    locked: bool = False  # whether commands cannot change who is in a place
 
     def __post_init__(self) -> None:
         if not self.agents:
@@ -86,6 +87,30 @@ class Cast(Struct, frozen=True, kw_only=True):
         key = name_key(name or self.default_name)
         return next((one for one in self.agents if name_key(one.name) == key), None if name else self.agents[0])
 
+    @property
+    def is_single(self) -> bool:
+        return len(self.agents) == 1
+
+    def stored_name(self, agent: Agent) -> str:
+        """Return the name under which an agent is stored: none where there is only one, whatever it is called."""
+        return "" if self.is_single else agent.name
+
+    def names_of(self, agent: Agent) -> tuple[str, ...]:
+        """Return all names under which an agent may be stored."""
+        return (agent.name, "") if agent is self.default else (agent.name,)
+
+    def with_agent(self, agent: Agent) -> "Cast":
+        """Return the cast with an agent in place of that of its name, or added."""
+        others = tuple(agent if name_key(one.name) == name_key(agent.name) else one for one in self.agents)
+        return replace(self, agents=others if agent in others else (*others, agent))
+
+    def with_persona(self, persona: Persona) -> "Cast":
+        """Return the cast with the persona of the default agent; the only agent takes its name too."""
+        if self.is_single:
+            [agent] = self.agents
+            return cast_of_one(persona, agent)
+        return self.with_agent(replace(self.default, persona=persona))
+
     def in_place(
         self, place: Place, *, former_ids: Collection[str] = (), listed: Iterable[str] = (), default: str = ""
     ) -> PlaceAgents:
@@ -96,10 +121,13 @@ class Cast(Struct, frozen=True, kw_only=True):
         """
         agents = tuple(one for one in self.agents if not one.places or is_listed(place, one.places, former_ids))
         keys = {name_key(name) for name in listed}
-        agents = tuple(one for one in agents if name_key(one.name) in keys) or agents
+        chosen = tuple(one for one in agents if name_key(one.name) in keys)
+        agents = chosen or agents
         owner = next((one for one in agents if place.platform in one.accounts), None)
         wanted = (self.get(default) if default else None, owner, self.default, *agents)
         found = next((one for one in wanted if one in agents), None)
+        if place.kind == "direct" and found and not chosen:  # nobody else hears what is said there
+            agents = (found,)
         return PlaceAgents(agents=agents, default=found, account=owner or found)
 
 
@@ -131,6 +159,12 @@ def require_recipients(agent: Agent, agents: Collection[Agent]) -> None:
 
 def _listed(agents: Iterable[Agent]) -> str:
     return ", ".join(one.name or "one without a name" for one in agents)
+
+
+def cast_of_one(persona: Persona, agent: Agent | None = None) -> Cast:
+    """Return a cast of one agent, which has the name of its persona."""
+    bare = replace(agent or Agent(name=""), persona=Persona(), name=persona.name)
+    return Cast(agents=(replace(bare, persona=persona),))
 
 
 def _fitting(one: Agent, other: Agent) -> Iterable[tuple[str, str]]:

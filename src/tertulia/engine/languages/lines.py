@@ -38,6 +38,8 @@ class Lines(Struct, frozen=True, kw_only=True):
     about_unblock: str
     about_limit: str
     about_persona: str
+    about_agents: str
+    about_agent: str
     about_stats: str
     about_usage: str
 
@@ -84,3 +86,17 @@ class Lines(Struct, frozen=True, kw_only=True):
     stats: str  # {messages} {runs} {replies} {places} {moment}
     usage: str  # {day} {model} {tokens} {money}
     no_usage: str
+
+    # answers about agents
+    agents_here: str  # {names}
+    agents_elsewhere: str  # {names}
+    agent_default: str  # {name}; of the one who answers where nobody is named
+    unknown_agent: str  # {name} {names}
+    agents_locked: str
+    agents_by_administrators: str
+    only_owners: str
+    agent_how: str
+    agent_configured: str  # {name}
+    agent_added: str  # {name}
+    agent_removed: str  # {name}
+    agent_tasks_cancelled: str  # {name} {count}

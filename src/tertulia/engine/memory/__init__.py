@@ -39,7 +39,7 @@ class Memory:
         self._store = store
         self._reads = reads  # whether the messages of a place are read
         self._now = now
-        self.knowledge = self.knowledge_of(None)
+        self.knowledge = self.knowledge_of(None)  # the sources of all that is known
         self._sleep = sleep
         self._echo_filter = EchoFilter(store.log)
         self._spending = SpendTracker(store.usage, CurrentLimits(), now=now)

@@ -15,6 +15,9 @@ from msgspec.structs import replace
 from tertulia.context.gather import ContextOptions
 from tertulia.context.media_budget import request_limits
 from tertulia.context.values import Persona
+from tertulia.engine.agents.agent import cast_of_one
+from tertulia.engine.agents.places import AgentPlaces
+from tertulia.engine.background import RealClock
 from tertulia.engine.batches import Batch
 from tertulia.engine.context_media import ContextMedia
 from tertulia.engine.describers import Makers
@@ -142,13 +145,13 @@ class Replayer:
         context: ContextOptions,
         handlers: Mapping[str, TaskHandler] | None = None,
     ) -> None:
+        self._shared = shared
         self._store = shared.store
         self._spending = spending
         self._identity = shared.identity
         self._context = context
         self._behavior = shared.behavior
         self._limits = shared.limits
-        self._zone = shared.zone
         self._sleep = shared.sleep
         self._handlers = handlers or {}
         self._kinds = block_kinds(self._handlers, self._behavior)
@@ -341,7 +344,9 @@ class Replayer:
             return past.delimiter
 
         me, makers = past.me, Makers()
+        as_then = replace(persona, name=persona.name or me.persona or me.name)
         platform = _NoPlatform(past.run.place, me)
+        identity = Identity(cast_of_one(as_then), {platform.name: platform})
         known = past.descriptions or PastDescriptions(self._store.descriptions, past.run.horizon)
         fetcher = MediaFetcher(
             self._media, {platform.name: platform}, addresses=_NoAddresses(), decoder=self._decoder, now=at
@@ -357,12 +362,15 @@ class Replayer:
             PromptLayout(
                 profile=profile,
                 options=self._context,
-                zone=self._zone,
                 task_blocks=block_lines(self._handlers, self._kinds, self._behavior),
             ),
-            Identity(replace(persona, name=persona.name or me.persona or me.name), {platform.name: platform}),
-            DelimiterCache(delimiter),
-            now=at,
+            replace(
+                self._shared,
+                identity=identity,
+                agent_places=AgentPlaces(self._store.agents, identity, self._shared.aliases, now=at),
+                delimiters=DelimiterCache(delimiter),
+                clock=RealClock(now=at),
+            ),
         )
 
     def _attachments_of(self, past: PastRun) -> Attachments:

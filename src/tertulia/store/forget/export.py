@@ -8,10 +8,10 @@ or the words of theirs that it forwards.
 from collections import defaultdict
 from typing import Any
 
-from tertulia.memory.forget import Key, Plan
+from tertulia.memory.forget import SHOWN_WITH, Key, Plan
 from tertulia.store.database import Database
 from tertulia.store.encoding import ANY
-from tertulia.store.forget.removal import DERIVED, OWN, Section
+from tertulia.store.forget.removal import SECTIONS, Section
 from tertulia.store.json_columns import JSON_COLUMNS
 
 LEFT_OUT = {
@@ -26,7 +26,8 @@ LEFT_OUT = {
     "bytes of files": "`files` says where they are in the folder of media",
     "texts about other people": "`about_others` is true where only words of this person are in them",
 }
-SECTIONS = {name: section for name, section in reversed((DERIVED | OWN).items()) if section.shown}
+_ABOUT_OTHERS = ("facts_about_others", "summaries_of_others", "episodes_of_others", "window_summaries")
+SHOWN = {name: section for name, section in reversed(SECTIONS.items()) if section.shown}
 
 # The places with their newest titles.
 _PLACES = """SELECT p.id, p.platform, p.place_id, p.thread,
@@ -76,9 +77,9 @@ def export_plan(database: Database, plan: Plan) -> dict[str, Any]:
     named = ("platform", "id", "thread", "title")
     places = {row: dict(zip(named, place, strict=True)) for row, *place in database.all(_PLACES)}
     sections: dict[str, list[dict[str, Any]]] = {}
-    for name, section in SECTIONS.items():
+    for name, section in SHOWN.items():
         rows = _rows(database, name, section, plan)
-        sections.setdefault(section.under or name, []).extend(_finish(name, row, places) for row in rows)
+        sections.setdefault(SHOWN_WITH.get(name, name), []).extend(_finish(name, row, places) for row in rows)
     entries = (
         "SELECT entry FROM chat_entries WHERE chat = :chat AND number >= :start AND number < :stop ORDER BY number"
     )
@@ -126,7 +127,7 @@ def _rows(database: Database, name: str, section: Section, plan: Plan) -> list[d
         for (first, *_), rows in found.items():
             for shown_row in rows:
                 shown_row[listed] = belonging[first]
-    more = {"about_others": True} if section.is_about_others else {}
+    more = {"about_others": True} if name in _ABOUT_OTHERS else {}
     return [row | more for one in keys for row in found.get(tuple(one), ())]
 
 

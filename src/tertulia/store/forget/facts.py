@@ -37,7 +37,7 @@ from tertulia.tasks.task import FORGET_CONFIRMED, PlanRules
 
 REASON = "it would have told what was forgotten since"
 PAGE = 1_000  # messages that are read at once
-AT_ONCE = 100  # messages that are hidden in one transaction
+AT_ONCE = 25  # messages that are hidden in one transaction
 
 # Facts that are forgotten from now on, and are in no read any more.
 _MARK = "UPDATE facts SET forgotten_at = :at WHERE id IN (:facts) AND forgotten_at IS NULL RETURNING about"
@@ -86,12 +86,13 @@ _SAID = """SELECT m.id, n.author, CASE WHEN m.role = 'model' THEN 1 ELSE 0 END, 
 # The texts of messages.
 _TEXTS = "SELECT id, text FROM messages WHERE id IN (:messages)"
 
-# The open runs that knew one of some messages.
-_WINDOWS = """SELECT DISTINCT r.run_id FROM messages m JOIN runs r ON r.place = m.place AND r.horizon > m.number
-    WHERE m.id IN (:messages) AND r.status = 'open'"""
+# The open runs that knew one of some messages; the `+` keeps SQLite from reading all messages of the place.
+_WINDOWS = """SELECT r.run_id FROM runs r
+    WHERE r.status = 'open' AND r.place IN (SELECT place FROM messages WHERE id IN (:messages)) AND r.horizon > (
+        SELECT min(m.number) FROM messages m WHERE m.id IN (:messages) AND +m.place = r.place)"""
 
 # The runs of replies and tasks: what they were given, and whom they answer.
-_RUNS = """SELECT r.run_id, r.place, r.message_ids, n.author FROM runs r
+_RUNS = """SELECT r.run_id, n.author, r.place, r.message_ids FROM runs r
     LEFT JOIN messages m ON m.place = r.place AND m.message_id = r.target LEFT JOIN names n ON n.id = m.name
     WHERE r.run_id IN (:runs)"""
 
@@ -244,8 +245,8 @@ def _read_related(
         sources = [row for (row,) in database.all(_SOURCES, facts=rows)]
         runs = {run for (run,) in database.all(_PROPOSED, facts=rows)} | _confirming(database, rows)
         people = {fact.about for fact in facts}
-        taken = _taken(database, _runs(database, runs).values())
-        found = {*sources, *(one.row for one in taken.values() if one.author in people)}
+        taken = [one for run in _read_runs(database, runs).values() for one in run.taken]
+        found = {*sources, *(one.row for one in taken if one.author in people)}
     found |= {row for (row,) in database.all(_ANSWERS, messages=found)}
     return sources, sorted(found)
 
@@ -280,14 +281,6 @@ def _hide(database: Database, sentences: Mapping[int, Sequence[str]], at: dateti
     retraction.hide_stating(database, sentences, at)
 
 
-class _Run(NamedTuple):
-    """A run: where it is, the messages that it has taken, and the author whom it answers."""
-
-    place: int
-    taken: tuple[str, ...]
-    asked_by: int | None
-
-
 class _Taken(NamedTuple):
     """A message that a run has taken."""
 
@@ -296,32 +289,35 @@ class _Taken(NamedTuple):
     text: str
 
 
-def _runs(database: Database, runs: Iterable[str]) -> dict[str, _Run]:
-    rows = database.all(_RUNS, runs=list(runs))
-    return {run: _Run(place, STRINGS.loads(taken), author) for run, place, taken, author in rows}
+class _Run(NamedTuple):
+    """A run: the author whom it answers, and the messages that it has taken."""
+
+    asked_by: int | None = None
+    taken: tuple[_Taken, ...] = ()
+
+    @property
+    def question(self) -> str:
+        return " ".join(one.text for one in self.taken)
 
 
-def _taken(database: Database, runs: Collection[_Run]) -> dict[tuple[int, str], _Taken]:
-    """Return the messages that runs have taken, by place and id."""
-    wanted = {(run.place, one) for run in runs for one in run.taken}
-    rows = database.all(_TAKEN, places={place for place, _ in wanted}, taken={one for _, one in wanted})
-    return {(place, one): _Taken(*found) for place, one, *found in rows if (place, one) in wanted}
+_NO_RUN = _Run()
 
 
-def _questions(database: Database, runs: Mapping[str, _Run]) -> dict[str, str]:
-    """Return what runs were asked: the texts of the messages that they have taken."""
-    taken = _taken(database, runs.values())
+def _read_runs(database: Database, runs: Iterable[str | None]) -> dict[str | None, _Run]:
+    rows = [(*row, STRINGS.loads(taken)) for *row, taken in database.all(_RUNS, runs=[run for run in runs if run])]
+    places, taken = {place for _, _, place, _ in rows}, {one for *_, ids in rows for one in ids}
+    found = {(place, one): _Taken(*row) for place, one, *row in database.all(_TAKEN, places=places, taken=taken)}
     return {
-        name: " ".join(taken[run.place, one].text if (run.place, one) in taken else "" for one in run.taken)
-        for name, run in runs.items()
+        run: _Run(author, tuple(found[place, one] for one in ids if (place, one) in found))
+        for run, author, place, ids in rows
     }
 
 
 def _read_questions(database: Database, answers: Sequence[int]) -> dict[int, str]:
     """Return the questions that messages of the agent answer, by the rows of these."""
     written_by = dict[int, str](database.all(_WRITTEN_BY, messages=answers))
-    questions = _questions(database, _runs(database, written_by.values()))
-    return {row: questions[run] for row, run in written_by.items() if run in questions}
+    runs = _read_runs(database, written_by.values())
+    return {row: runs[run].question for row, run in written_by.items() if run in runs}
 
 
 def _read_unsaid(database: Database, facts: Sequence[ForgottenFact]) -> tuple[UnsentWork, list[str]]:
@@ -338,32 +334,31 @@ def _read_unsaid(database: Database, facts: Sequence[ForgottenFact]) -> tuple[Un
 def _read_replies(database: Database, places: Sequence[int]) -> Iterator[UnsentReply]:
     """Yield unsent replies. The parts of a split one count as a whole: all its parts together may state a fact."""
     rows = database.all(_UNSENT, places=places)
-    runs = _runs(database, {run for _, _, run, *_ in rows if run})
-    questions = _questions(database, runs)
+    runs = _read_runs(database, {run for _, _, run, *_ in rows})
     split = [reply_id for *_, reply_id, _, _ in rows if reply_id]
     parts: dict[str, list[str]] = {}
     select = "SELECT reply_id, text FROM outbox WHERE reply_id IN (:split) ORDER BY reply_id, part"
     for reply_id, text in database.all(select, split=split):
         parts.setdefault(reply_id, []).append(text)
-    for row, place, run, reply_id, text, turns in rows:
+    for row, place, name, reply_id, text, turns in rows:
+        run = runs.get(name, _NO_RUN)
         yield UnsentReply(
             row=row,
             place=place,
             text=" ".join(parts[reply_id]) if reply_id else text,
             turns=turns,
-            asked_by=runs[run].asked_by if run in runs else None,
-            question=questions.get(run, ""),
+            asked_by=run.asked_by,
+            question=run.question,
         )
 
 
 def _read_tasks(database: Database, places: Sequence[int]) -> Iterator[UnsentTask]:
     which = "SELECT place, body FROM tasks WHERE place IN (:places) AND status IN ('pending', 'running') ORDER BY id"
     found = [(place, TASK.loads(body)) for place, body in database.all(which, places=places)]
-    runs = _runs(database, {run for _, task in found if (run := task.run or task.made_by)})
+    runs = _read_runs(database, {task.run or task.made_by for _, task in found})
     for place, task in found:
-        asked_in = runs.get(task.run or task.made_by or "")
-        asked_by = asked_in.asked_by if asked_in else None
-        yield UnsentTask(id=task.id, place=place, args=dumps(task.args), asked_by=asked_by)
+        asked_in = runs.get(task.run or task.made_by, _NO_RUN)
+        yield UnsentTask(id=task.id, place=place, args=dumps(task.args), asked_by=asked_in.asked_by)
 
 
 def _read_open_runs(database: Database, places: Sequence[int]) -> Iterator[OpenRun]:

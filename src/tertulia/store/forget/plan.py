@@ -4,7 +4,7 @@ What shows the person for certain is found by references: their messages, names,
 about them, direct chats; the runs that knew or were given one of these; the episodes and summaries made of them. But
 their words are also where no reference leads: in answers to others, replies, tasks, facts about others, titles,
 descriptions and chats with a name. These texts are searched for marks (words, names, numbers, sentences) that only this
-person used; `memory.person_words` says which.
+person used; `memory.person_words` says which. The rows that belong to what was found so are those of the sections.
 """
 
 import asyncio
@@ -12,21 +12,12 @@ import json
 from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from tertulia.media.values import file_key
-from tertulia.memory.forget import (
-    Key,
-    MessageKey,
-    Plan,
-    StoredRun,
-    answers_person,
-    first_numbers,
-    showed_person,
-    spans_any,
-)
+from tertulia.memory.forget import Key, MessageKey, Plan, StoredRun, answers_person, first_numbers, showed_person
 from tertulia.memory.person_words import PersonWords, Said, Vocabulary, strings_in, texts_of
-from tertulia.messages import Quote
+from tertulia.messages import Author, Quote
 from tertulia.parts import Media, Part, Text
 from tertulia.run.chat_values import SERVICE, place_of_chat
 from tertulia.store.chats import read_chats
@@ -47,15 +38,13 @@ from tertulia.store.encoding import (
     dumps,
 )
 from tertulia.store.file_garbage import files_of
-from tertulia.store.forget.removal import COPIES_OF_TITLES, DERIVED, NOBODY, OWN
+from tertulia.store.forget.removal import COPIES_OF_TITLES, NOBODY, SECTIONS
 from tertulia.store.identities import find_author, find_place
 from tertulia.store.json_columns import JSON_COLUMNS
 from tertulia.store.prompts import layer_contents
 from tertulia.store.threads import ConnectionThread
 
-PAGE = 500  # rows that are read and looked through at once, so that others go on meanwhile
-_MAX_IDS = 500  # ids in one statement
-_EXCHANGES = ("exchanges", "exchanges_of_others")
+PAGE = 500  # rows, or ids in one statement, that are looked through at once, so that others go on meanwhile
 _CONFIGURED = 50  # places whose instructions are read
 
 # The places where the person wrote, reacted, was quoted, forwarded or has facts, and their direct chats.
@@ -69,27 +58,18 @@ _NEAR = """SELECT m.place FROM messages m JOIN names n ON n.id = m.name WHERE n.
 # Somebody else who wrote in a place.
 _OTHERS_THERE = """SELECT 1 FROM messages m JOIN names n ON n.id = m.name
     WHERE m.place = :place AND m.role = 'user' AND n.author <> :author AND n.body <> :nobody LIMIT 1"""
-# The messages of the person, in pages.
-_MESSAGES = """SELECT m.id, m.place, m.message_id, m.number, m.parts FROM messages m JOIN names n ON n.id = m.name
-    WHERE n.author = :author AND m.id > :after ORDER BY m.id LIMIT :most"""
-# Messages of others that have forwarded something, in pages.
-_FORWARDS = """SELECT m.id, m.place, m.message_id, m.number, m.forward_author, m.forwarded_from, m.parts
-    FROM messages m JOIN names n ON n.id = m.name
-    WHERE m.forwarded_from IS NOT NULL AND n.author <> :author AND m.id > :after ORDER BY m.id LIMIT :most"""
-# Messages of others that quote something, in pages.
-_QUOTES = """SELECT m.id, m.place, m.message_id, m.number, m.reply, m.reply_author FROM messages m
-    JOIN names n ON n.id = m.name
-    WHERE m.reply IS NOT NULL AND n.author <> :author AND m.id > :after ORDER BY m.id LIMIT :most"""
-# What other people wrote, in pages.
-_OTHERS = """SELECT m.id, m.place, n.author, m.parts, m.reply, m.forwarded_from, m.forward_author FROM messages m
-    JOIN names n ON n.id = m.name
-    WHERE m.role = 'user' AND n.author <> :author AND m.id > :after ORDER BY m.id LIMIT :most"""
-# What the agent wrote, in pages; the last column says whether turns are stored with it.
-_OURS = """SELECT m.id, m.place, m.message_id, m.number, m.reply_to, m.parts,
-    CASE WHEN t.message IS NULL THEN 0 ELSE 1 END FROM messages m LEFT JOIN turns t ON t.message = m.id
-    WHERE m.role = 'model' AND m.id > :after ORDER BY m.id LIMIT :most"""
+# Messages, in pages: the person's, those of others with a forward or a quote, all of others, the agent's.
+_MESSAGES = """SELECT m.id, m.place, m.message_id, m.number, n.author, m.parts, m.reply_to, m.reply, m.reply_author,
+    m.forwarded_from, m.forward_author, CASE WHEN t.message IS NULL THEN 0 ELSE 1 END
+    FROM messages m JOIN names n ON n.id = m.name LEFT JOIN turns t ON t.message = m.id
+    WHERE {} AND m.id > :after ORDER BY m.id LIMIT :most"""
+_THEIRS = _MESSAGES.format("n.author = :author")
+_FORWARDS = _MESSAGES.format("m.forwarded_from IS NOT NULL AND n.author <> :author")
+_QUOTES = _MESSAGES.format("m.reply IS NOT NULL AND n.author <> :author")
+_OTHERS = _MESSAGES.format("m.role = 'user' AND n.author <> :author")
+_OURS = _MESSAGES.format("m.role = 'model'")
 # Earlier versions of messages, in pages.
-_VERSIONS = """SELECT e.id, e.message, e.place, e.number, n.author, m.role, m.message_id, e.before
+_VERSIONS = """SELECT e.id, e.message, e.place, n.author, m.role, e.before
     FROM message_changes e JOIN messages m ON m.id = e.message JOIN names n ON n.id = m.name
     WHERE e.before IS NOT NULL AND e.id > :after ORDER BY e.id LIMIT :most"""
 # What other people are called, by place.
@@ -103,6 +83,12 @@ _EARLIER_PROMPTS = """SELECT max(p.id) FROM prompts p JOIN runs r ON r.run_id = 
 # All runs, in pages.
 _RUNS = """SELECT r.id, r.run_id, r.place, r.target, r.message_ids, r.horizon, r.forgotten FROM runs r
     WHERE r.id > :after ORDER BY r.id LIMIT :most"""
+# What was left out of prompts in the places of the person.
+_LEFT_OUT = """SELECT p.id, p.run_id, p.left_out FROM prompts p JOIN runs r ON r.run_id = p.run_id
+    WHERE r.place IN (:near) AND p.left_out IS NOT NULL"""
+# All tasks, in pages.
+_TASKS = """SELECT t.id, t.place, t.body, p.service FROM tasks t JOIN places p ON p.id = t.place
+    WHERE t.id > :after ORDER BY t.id LIMIT :most"""
 # Replies with what can have words of a person, in pages.
 _REPLIES = """SELECT o.id, coalesce(o.reply_id, o.outgoing_id), o.place, o.run_id, o.task_id, o.message_id, o.reply,
     o.why, o.separator, CASE WHEN o.turns = '[]' THEN 0 ELSE 1 END FROM outbox o
@@ -111,13 +97,53 @@ _REPLIES = """SELECT o.id, coalesce(o.reply_id, o.outgoing_id), o.place, o.run_i
 _ATTEMPTS = """SELECT o.id, a.why FROM delivery_attempts a JOIN outbox o ON o.outgoing_id = a.outgoing_id
     WHERE o.id IN (:some) AND a.why <> ''"""
 # The sources of all facts.
-_SOURCES = """SELECT s.id, s.fact, s.place, s.message_id, m.number, f.about FROM fact_sources s
+_SOURCES = """SELECT s.id, s.fact, s.place, s.message_id, m.id, m.number, f.about FROM fact_sources s
     JOIN messages m ON m.place = s.place AND m.message_id = s.message_id JOIN facts f ON f.id = s.fact"""
+# The reactions of the person that prompts show.
+_REACTIONS = """SELECT r.place, r.position FROM reactions r JOIN names n ON n.id = r.name
+    WHERE n.author = :author AND r.position IS NOT NULL"""
 # Descriptions with a place where their media were sent.
 _DESCRIPTIONS = """SELECT d.unique_id, d.made_by, d.text, m.place, m.id FROM descriptions d
     JOIN media a ON a.unique_id = d.unique_id JOIN messages m ON m.id = a.message ORDER BY d.unique_id, d.made_by"""
+# Where media were sent.
+_SENT = (
+    "SELECT a.unique_id, m.id, m.place FROM media a JOIN messages m ON m.id = a.message WHERE a.unique_id IN (:some)"
+)
 # Raw updates, in pages.
 _UPDATES = "SELECT u.id, u.raw FROM updates u WHERE u.raw IS NOT NULL AND u.id > :after ORDER BY u.id LIMIT :most"
+
+
+class _Message(NamedTuple):
+    """A row of `_MESSAGES`."""
+
+    row: int
+    place: int
+    message_id: str
+    number: int
+    author: int
+    body: str
+    reply_to: str | None
+    reply: str | None
+    whom: int | None  # the author of the quote
+    forwarded_from: str | None
+    whose: int | None  # the author of what is forwarded
+    has_turns: int
+
+    @property
+    def key(self) -> MessageKey:
+        return self.place, self.message_id
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return PARTS.loads(self.body)
+
+    @property
+    def quote(self) -> Quote | None:
+        return None if self.reply is None else QUOTE.loads(self.reply)
+
+    @property
+    def origin(self) -> Author | None:
+        return None if self.forwarded_from is None else AUTHOR.loads(self.forwarded_from)
 
 
 class Planner:
@@ -136,12 +162,13 @@ class Planner:
         self._direct: set[int] = set()
         self._theirs: dict[MessageKey, int] = {}  # their messages, and the rows of these
         self._whole: dict[MessageKey, int] = {}  # these, forwards and answers: what is removed as a whole
-        self._touched: set[tuple[int, int]] = set()  # places and numbers of messages that show the person
+        self._touched: dict[int, tuple[int, int]] = {}  # messages that show the person, with places and numbers
         self._media: set[str] = set()  # that the person sent
         self._sent: set[MessageKey] = set()  # the messages of replies that are removed
         self._rows: defaultdict[str, dict[Key, None]] = defaultdict(dict)
         self._chats: set[int] = set()  # the places of chats with a name that showed the person
-        self._lost: set[str] = set()  # media that nobody else has
+        lists = ("runs", "facts", "changed_facts", "media", "files", "messages", "touched")
+        self._of: dict[str, Collection[Any]] = dict.fromkeys(lists, ())  # what sections find their rows by
 
     async def plan(self) -> Plan:
         """Return what is to be removed at this moment."""
@@ -163,25 +190,26 @@ class Planner:
             await self._read_answers(words)
             await self._read_quotes(words)
             await self._read_facts(words)
-            await self._read_episodes()
             await self._read_titles(words)
             await self._read_media(words)
-            await self._read_rest()
+            await self._read_sections()
         elif self._direct:
             await self._read_runs()
+            await self._read_sections()
         await self._read_updates()
         return Plan(
             platform=self._platform,
             author_id=self._author_id,
             author=self._author,
             direct=tuple(sorted(self._direct)),
-            media=frozenset(self._lost),
+            media=frozenset(self._of["media"]),
             last_event=last_event,
             rows={section: tuple(keys) for section, keys in self._rows.items() if keys},
         )
 
     async def _all(self, statement: str, **values: Any) -> list[Row]:
-        named = {"author": self._author} if ":author" in statement else {}
+        known = {"author": self._author, "direct": sorted(self._direct), "near": sorted(self._near)}
+        named = {name: value for name, value in known.items() if f":{name}" in statement}
         return await self._reader.run(lambda database: database.all(statement, **named, **values))
 
     async def _pages(self, statement: str) -> AsyncIterator[list[Row]]:
@@ -191,20 +219,37 @@ class Planner:
             yield rows
             after = rows[-1][0]
 
-    async def _of(self, statement: str, ids: Iterable[int | str]) -> AsyncIterator[Row]:
-        """Yield the rows of a statement for `:some` of the ids at a time."""
-        left = list(ids)
-        for start in range(0, len(left), _MAX_IDS):
-            for row in await self._all(statement, some=left[start : start + _MAX_IDS]):
+    async def _each(self, statement: str) -> AsyncIterator[Row]:
+        """Yield the rows of such a statement."""
+        async for page in self._pages(statement):
+            for row in page:
+                yield row
+
+    async def _messages(self, statement: str) -> AsyncIterator[_Message]:
+        async for row in self._each(statement):
+            yield _Message(*row)
+
+    async def _by(self, statement: str, values: Iterable[Any], name: str = "some") -> AsyncIterator[Row]:
+        """Yield the rows of a statement for some values at a time; without any it is read once."""
+        left = list(values)
+        for start in range(0, len(left) or 1, PAGE):
+            for row in await self._all(statement, **{name: left[start : start + PAGE]}):
                 yield row
 
     def _add(self, section: str, *key: int | str) -> None:
         self._rows[section][key] = None
 
-    async def _add_of(self, section: str, statement: str, ids: Iterable[int | str]) -> None:
-        """Add the keys that a statement selects."""
-        async for key in self._of(statement, ids):
-            self._add(section, *key)
+    def _touch(self, message: _Message) -> None:
+        self._touched[message.row] = message.place, message.number
+
+    async def _read_sections(self) -> None:
+        """Find the rows of sections: by columns that name the person, or by what was found before."""
+        self._of |= {"messages": self._whole.values(), "touched": self._touched}
+        for name, section in SECTIONS.items():
+            if section.by:
+                of = next((one for one in self._of if f":{one})" in section.by), "none")
+                async for key in self._by(section.find, self._of.get(of, ()), of):
+                    self._add(name, *key)
 
     async def _read_chat(self) -> None:
         """Plan a whole chat with a name: its place and its exchanges."""
@@ -217,7 +262,7 @@ class Planner:
 
     async def _read_direct(self) -> None:
         """Find the direct chats of the person, without messages of others."""
-        titles = await self._all("SELECT place, body FROM titles WHERE place IN (:near)", near=sorted(self._near))
+        titles = await self._all("SELECT place, body FROM titles WHERE place IN (:near)")
         for place in {place for place, body in titles if PLACE.loads(body).kind == "direct"}:
             if not await self._all(_OTHERS_THERE, place=place, nobody=dumps(NOBODY)):
                 self._direct.add(place)
@@ -226,35 +271,28 @@ class Planner:
     async def _read_said(self) -> Said:
         """Read what the person is called, and all that they said, also where others quote or forward it."""
         names = await self._all("SELECT name, username FROM names WHERE author = :author")
+        forwards = [one async for one in self._messages(_FORWARDS) if one.whose == self._author]
+        names += [(one.origin.name, one.origin.username) for one in forwards if one.origin]
         self._names = {name for both in names for name in both if name}
-        forwards = [row async for page in self._pages(_FORWARDS) for row in page if row[4] == self._author]
-        for *_, body, _parts in forwards:
-            origin = AUTHOR.loads(body)
-            self._names |= {name for name in (origin.name, origin.username) if name}
         called = await self._all("SELECT name FROM facts WHERE about = :author")
         said = Said({*self._names, self._author_id, *(name for (name,) in called)})
-        async for page in self._pages(_MESSAGES):
-            for row, place, message_id, number, parts in page:
-                self._theirs[place, message_id] = row
-                self._touched.add((place, number))
-                self._add_said(said, row, PARTS.loads(parts))
-        async for page in self._pages(_VERSIONS):
-            for _, row, _, _, author, _, _, before in page:
-                if author == self._author:
-                    said.add(row, MESSAGE.loads(before).parts)
-        async for page in self._pages(_QUOTES):
-            for row, place, _, number, body, author in page:
-                quote = QUOTE.loads(body)
-                if author == self._author or (place, quote.message_id) in self._theirs:
-                    self._touched.add((place, number))
-                    self._add_said(said, row, _quote_parts(quote))
-        for row, place, _, number, _, _, parts in forwards:
-            self._touched.add((place, number))
-            self._add_said(said, row, PARTS.loads(parts))
+        async for one in self._messages(_THEIRS):
+            self._theirs[one.key] = one.row
+            self._add_said(said, one, one.parts)
+        async for _, row, _, author, _, before in self._each(_VERSIONS):
+            if author == self._author:
+                said.add(row, MESSAGE.loads(before).parts)
+        async for one in self._messages(_QUOTES):
+            quote = one.quote
+            if quote and (one.whom == self._author or (one.place, quote.message_id) in self._theirs):
+                self._add_said(said, one, _quote_parts(quote))
+        for one in forwards:
+            self._add_said(said, one, one.parts)
         return said
 
-    def _add_said(self, said: Said, row: int, parts: Iterable[Part]) -> None:
-        said.add(row, parts)
+    def _add_said(self, said: Said, message: _Message, parts: Iterable[Part]) -> None:
+        self._touch(message)
+        said.add(message.row, parts)
         media = [part for part in parts if isinstance(part, Media)]
         self._media |= {clean(one) for part in media for one in (part.unique_id, file_key(part)) if one}
 
@@ -274,35 +312,27 @@ class Planner:
             if unique_id not in of_others:
                 said.add_derived(text)
         async for page in self._pages(_OTHERS):
-            await asyncio.to_thread(said.subtract, [one for row in page for one in self._texts_of_others(row)])
-        async for page in self._pages(_VERSIONS):
-            messages = [
-                (place, by, MESSAGE.loads(text)) for _, _, place, _, by, role, _, text in page if role == "user"
-            ]
-            said.subtract(
-                (place, by, text)
-                for place, by, message in messages
-                if by != self._author and not message.forwarded_from
-                for text in texts_of(message.parts)
-            )
+            await asyncio.to_thread(said.subtract, [one for row in page for one in self._texts_of(_Message(*row))])
+        async for _, _, place, by, role, before in self._each(_VERSIONS):
+            message = MESSAGE.loads(before)
+            if role == "user" and by != self._author and not message.forwarded_from:
+                said.subtract((place, by, text) for text in texts_of(message.parts))
         others = await self._all(_NAMES_OF_OTHERS)
         said.subtract((place, by, name) for place, by, *names in others for name in names if name)
-        async for page in self._pages(_OURS):
-            said.subtract_ours((row, text) for row, *_, parts, _ in page for text in texts_of(PARTS.loads(parts)))
+        async for one in self._messages(_OURS):
+            said.subtract_ours((one.row, text) for text in texts_of(one.parts))
         said.subtract_configured(await self._reader.run(self._configured))
         titles: defaultdict[int, list[str]] = defaultdict(list)
         for place, title in await self._all("SELECT place, title FROM titles"):
             titles[place].append(title)
         return said.vocabulary(self._near, titles.__getitem__)
 
-    def _texts_of_others(self, row: Row) -> Iterator[tuple[int, Any, str]]:
+    def _texts_of(self, message: _Message) -> Iterator[tuple[int, Any, str]]:
         """Yield the texts of a message of somebody else, also what it quotes of people but this one."""
-        _, place, author, parts, reply, forwarded, whose = row
-        if forwarded is not None:
-            author = None if AUTHOR.loads(forwarded).persona else whose
+        origin, quote, place = message.origin, message.quote, message.place
+        author = message.author if origin is None else None if origin.persona else message.whose
         if author not in (self._author, None):  # None: forwarded from an unknown account or an agent
-            yield from ((place, author, text) for text in texts_of(PARTS.loads(parts)))
-        quote = None if reply is None else QUOTE.loads(reply)
+            yield from ((place, author, text) for text in texts_of(message.parts))
         whom = quote and quote.forwarded_from is None and quote.author
         if not quote or not whom or not whom.is_person or (place, quote.message_id) in self._theirs:
             return
@@ -321,63 +351,56 @@ class Planner:
     async def _learned(self) -> set[int]:
         """Return the facts that were learned from the person alone, or from forwards of them."""
         by_fact: defaultdict[int, bool] = defaultdict(lambda: True)
-        for _, fact, place, message_id, *_ in await self._all(_SOURCES):
-            by_fact[fact] &= (place, message_id) in self._whole or (place, message_id) in self._theirs
+        for _, fact, *key, _, _, _ in await self._all(_SOURCES):
+            by_fact[fact] &= tuple(key) in self._whole or tuple(key) in self._theirs
         return {fact for fact, is_theirs in by_fact.items() if is_theirs}
 
     async def _read_forwards(self, words: Vocabulary) -> None:
         """Find what others forwarded of the person; where the author is unknown or the agent, their words decide."""
         self._whole |= self._theirs
-        async for page in self._pages(_FORWARDS):
-            for row, place, message_id, number, whose, body, parts in page:
-                origin = AUTHOR.loads(body)
-                texts = (*texts_of(PARTS.loads(parts)), origin.name)
-                if whose == self._author or (not origin.is_person and words.at(place).is_in(*texts)):
-                    self._whole[place, message_id] = row
-                    self._touched.add((place, number))
-                    self._add("forwards", row)
+        async for one in self._messages(_FORWARDS):
+            origin = one.origin
+            if one.whose == self._author or (
+                origin and not origin.is_person and words.at(one.place).is_in(*texts_of(one.parts), origin.name)
+            ):
+                self._whole[one.key] = one.row
+                self._touch(one)
+                self._add("forwards", one.row)
 
     async def _read_runs(self) -> tuple[set[str], set[str]]:
         """Find the runs that answered the person, and all that showed them."""
-        for _, _, place, _, number, _ in await self._all(f"{_SOURCES} WHERE f.about = :author"):
-            self._touched.add((place, number))
-        reactions = """SELECT r.place, r.position FROM reactions r JOIN names n ON n.id = r.name
-            WHERE n.author = :author AND r.position IS NOT NULL"""
-        shown = first_numbers([*self._touched, *((place, at - 1) for place, at in await self._all(reactions))])
+        for _, _, place, _, message, number, _ in await self._all(f"{_SOURCES} WHERE f.about = :author"):
+            self._touched[message] = place, number
+        reactions = ((place, at - 1) for place, at in await self._all(_REACTIONS))
+        shown = first_numbers([*self._touched.values(), *reactions])
         answering, showing = set[str](), set[str]()
-        async for page in self._pages(_RUNS):
-            for row, run_id, place, target, given, horizon, forgotten in page:
-                run = StoredRun(run_id, place, target, STRINGS.loads(given), horizon)
-                if answers_person(run, self._theirs):
-                    answering.add(run_id)
-                if showed_person(run, self._whole, shown, self._direct | self._chats):
-                    showing.add(run_id)
-                    if not forgotten:
-                        self._add("runs", row)
-        for section in ("prompts", "records", "tool_runs", "calls"):
-            await self._add_of(section, f"SELECT id FROM {section} WHERE run_id IN (:some) ORDER BY id", showing)
-        left_out = """SELECT p.id, p.run_id, p.left_out FROM prompts p JOIN runs r ON r.run_id = p.run_id
-            WHERE r.place IN (:near) AND p.left_out IS NOT NULL"""
-        for row, run_id, reports in await self._all(left_out, near=sorted(self._near)):
-            left = [one for one in LEFT_OUT.loads(reports) if one.source == "background"]
+        async for row, run_id, place, target, given, horizon, forgotten in self._each(_RUNS):
+            run = StoredRun(run_id, place, target, STRINGS.loads(given), horizon)
+            if answers_person(run, self._theirs):
+                answering.add(run_id)
+            if showed_person(run, self._whole, shown, self._direct | self._chats):
+                showing.add(run_id)
+                if not forgotten:
+                    self._add("runs", row)
+        for row, run_id, reports in await self._all(_LEFT_OUT):
+            left = (one for one in LEFT_OUT.loads(reports) if one.source == "background")
             if run_id not in showing and any(one.ids or one.text for one in left):
                 self._add("left_out", row)
+        self._of["runs"] = showing
         return answering, showing
 
     async def _read_tasks(self, words: Vocabulary, answering: Collection[str]) -> set[str]:
         """Find the tasks for the person or with their words."""
         found: set[str] = set()
-        select = "SELECT t.id, t.place, t.body, p.service FROM tasks t JOIN places p ON p.id = t.place"
-        async for page in self._pages(f"{select} WHERE t.id > :after ORDER BY t.id LIMIT :most"):
-            for row, place, body, service in page:
-                task = TASK.loads(body)
-                asked = service == self._platform and _author_in(task.args) == self._author_id
-                is_theirs = task.run in answering or task.made_by in answering or asked
-                if place in self._direct or (
-                    task.args and (is_theirs or words.at(place).is_in(*strings_in(task.args), task.why))
-                ):
-                    found.add(task.id)
-                    self._add("tasks", row)
+        async for row, place, body, service in self._each(_TASKS):
+            task = TASK.loads(body)
+            asked = service == self._platform and _author_in(task.args) == self._author_id
+            is_theirs = task.run in answering or task.made_by in answering or asked
+            if place in self._direct or (
+                task.args and (is_theirs or words.at(place).is_in(*strings_in(task.args), task.why))
+            ):
+                found.add(task.id)
+                self._add("tasks", row)
         return found
 
     async def _read_replies(
@@ -385,7 +408,7 @@ class Planner:
     ) -> None:
         """Find the replies, with all parts, for the person or with their words; others only lose their turns."""
         rows: defaultdict[str, list[tuple[int, MessageKey | None]]] = defaultdict(list)
-        said: dict[str, tuple[int, str]] = {}
+        said: defaultdict[str, str] = defaultdict(str)
         found: set[str] = set()
         turns: list[tuple[str, int]] = []
         async for page in self._pages(_REPLIES):
@@ -397,11 +420,10 @@ class Planner:
                 is_theirs = run in answering or task in tasks or (place, reply.reply_to) in self._theirs
                 if place not in self._direct and not (reply.text or reply.media or has_turns):
                     continue  # it was emptied
-                text = f"{said.get(reply_id, (place, ''))[1]}{separator}{reply.text}"
-                said[reply_id] = place, text
+                said[reply_id] += f"{separator}{reply.text}"
                 rows[reply_id].append((row, (place, message_id) if message_id else None))
-                media = strings_in(json.loads(dumps(reply.media))) if reply.media else ()
-                if place in self._direct or is_theirs or words.at(place).is_in(text, why, *errors[row], *media):
+                texts = said[reply_id], why, *errors[row], *strings_in(json.loads(dumps(reply.media)))
+                if place in self._direct or is_theirs or words.at(place).is_in(*texts):
                     found.add(reply_id)
                 if run in showing and has_turns:
                     turns.append((reply_id, row))
@@ -416,22 +438,20 @@ class Planner:
     async def _read_answers(self, words: Vocabulary) -> None:
         """Find the agent's messages that reply to the person, or have or had their words."""
         had = set[int]()
-        async for page in self._pages(_VERSIONS):
-            for _, message, place, _, _, role, _, before in page:
-                if role == "model" and words.at(place).is_in(*texts_of(MESSAGE.loads(before).parts)):
-                    had.add(message)
-        first = first_numbers(self._touched)
-        async for page in self._pages(_OURS):
-            for row, place, message_id, number, reply_to, body, has_turns in page:
-                parts, key = PARTS.loads(body), (place, message_id)
-                is_theirs = key in self._sent or (place, reply_to) in self._theirs or place in self._direct
-                files = (part.unique_id for part in parts if isinstance(part, Media))
-                if (is_theirs and (parts or reply_to)) or row in had or words.at(place).is_in(*texts_of(parts), *files):
-                    self._whole[key] = row
-                    self._touched.add((place, number))
-                    self._add("answers", row)
-                elif has_turns and number > first.get(place, number):
-                    self._add("turns", row)
+        async for _, message, place, _, role, before in self._each(_VERSIONS):
+            if role == "model" and words.at(place).is_in(*texts_of(MESSAGE.loads(before).parts)):
+                had.add(message)
+        first = first_numbers(self._touched.values())
+        async for one in self._messages(_OURS):
+            parts, place = one.parts, one.place
+            is_theirs = one.key in self._sent or (place, one.reply_to) in self._theirs or place in self._direct
+            texts = *texts_of(parts), *(part.unique_id for part in parts if isinstance(part, Media))
+            if (is_theirs and (parts or one.reply_to)) or one.row in had or words.at(place).is_in(*texts):
+                self._whole[one.key] = one.row
+                self._touch(one)
+                self._add("answers", one.row)
+            elif one.has_turns and one.number > first.get(place, one.number):
+                self._add("turns", one.row)
 
     async def _read_quotes(self, words: Vocabulary) -> None:
         """Find the quotes of the person, of messages that are removed, and those with their words."""
@@ -448,61 +468,32 @@ class Planner:
 
         places = await self._all("SELECT id FROM places WHERE service = :platform", platform=clean(self._platform))
         of_platform = {place for (place,) in places}
-        gone, forwards = set(self._whole.values()), {row for (row,) in self._rows["forwards"]}
-        async for page in self._pages(_QUOTES):
-            for row, place, _, number, body, author in page:
-                if (row not in gone or row in forwards) and (
-                    author == self._author or is_theirs(place, QUOTE.loads(body))
-                ):
-                    self._touched.add((place, number))
-                    self._add("quotes", row)
-        async for page in self._pages(_VERSIONS):
-            for change, row, place, _, _, _, _, before in page:
-                quote = None if row in gone else MESSAGE.loads(before).reply_to
-                if row in gone:
-                    self._add("earlier_versions", change)
-                elif quote is not None and is_theirs(place, quote):
-                    self._add("quotes_in_versions", change)
+        gone, forwards = set(self._whole.values()), self._rows["forwards"]
+        async for one in self._messages(_QUOTES):
+            if one.row in gone and (one.row,) not in forwards:
+                continue
+            if one.quote and (one.whom == self._author or is_theirs(one.place, one.quote)):
+                self._touch(one)
+                self._add("quotes", one.row)
+        async for change, row, place, _, _, before in self._each(_VERSIONS):
+            quote = MESSAGE.loads(before).reply_to
+            if row not in gone and quote is not None and is_theirs(place, quote):
+                self._add("quotes_in_versions", change)
 
     async def _read_facts(self, words: Vocabulary) -> None:
         """Find the facts about the person, of their direct chats, learned from them alone, or with their words."""
-        learned, gone, people = await self._learned(), set[int](), {self._author}
-        for row, place, about, *texts in await self._all(
-            "SELECT id, place, about, text, key, name FROM facts ORDER BY id"
-        ):
+        learned, gone, changed = await self._learned(), set[int](), set[int]()
+        facts = "SELECT id, place, about, text, key, name FROM facts ORDER BY id"
+        for row, place, about, *texts in await self._all(facts):
             is_theirs = about == self._author or place in self._direct or row in learned
             if is_theirs or words.at(place).is_in(*texts):
                 gone.add(row)
-                people.add(about)
                 self._add("facts" if is_theirs else "facts_about_others", row)
-        for row, fact, place, message_id, _, about in await self._all(_SOURCES):
-            if fact not in gone and (place, message_id) in self._whole:
-                people.add(about)
+        for row, fact, *key, _, _, _ in await self._all(_SOURCES):
+            if fact not in gone and tuple(key) in self._whole:
+                changed.add(fact)
                 self._add("sources", row)
-        for row, fact in await self._all("SELECT id, fact FROM proposals ORDER BY id"):
-            if fact in gone:
-                self._add("proposals", row)
-        near = sorted(self._near)
-        select = "SELECT id, about, place FROM summaries WHERE about IN (:people) OR place IN (:near) ORDER BY id"
-        for row, about, place in await self._all(select, near=near, people=list(people)):
-            is_theirs = about == self._author or place in self._direct
-            self._add("summaries" if is_theirs else "summaries_of_others", row)
-
-    async def _read_episodes(self) -> None:
-        """Find the episodes and window summaries that the person took part in, or that show what is removed."""
-        numbers: defaultdict[int, list[int]] = defaultdict(list)
-        for place, number in sorted(self._touched):
-            numbers[place].append(number)
-        select = """SELECT e.id, e.place, e.start, e.stop, e.people, p.service FROM episodes e
-            JOIN places p ON p.id = e.place ORDER BY e.id"""
-        for row, place, start, stop, people, service in await self._all(select):
-            if place in self._direct or (service == self._platform and self._author_id in STRINGS.loads(people)):
-                self._add("episodes", row)
-            elif spans_any(start, stop, numbers[place]):
-                self._add("episodes_of_others", row)
-        for row, place, start in await self._all("SELECT id, place, start FROM window_pasts ORDER BY id"):
-            if place in self._direct or spans_any(0, start, numbers[place]):
-                self._add("window_summaries", row)
+        self._of |= {"facts": gone, "changed_facts": gone | changed}
 
     async def _read_titles(self, words: Vocabulary) -> None:
         """Find the titles of groups with the person's words, and the values that repeat them."""
@@ -522,15 +513,17 @@ class Planner:
         for name, exchange, exchanges in await self._reader.run(read_chats):
             is_theirs = self._platform == SERVICE and name == self._author_id
             place = await self._reader.run(partial(find_place, place=place_of_chat(name)))
-            section = "exchanges" if is_theirs else "exchanges_of_others"
-            for start, stop, text in exchanges:
-                if is_theirs or words.at(place).is_in_json(*text.split("\n")):
-                    self._add(section, name, start, stop)
-            removed = any(chat == name for section in _EXCHANGES for chat, *_ in self._rows.get(section, ()))
-            if exchange is not None and (is_theirs or removed or words.at(place).is_in_json(exchange)):
+            removed = [
+                (start, stop)
+                for start, stop, text in exchanges
+                if is_theirs or words.at(place).is_in_json(*text.split("\n"))
+            ]
+            for start, stop in removed:
+                self._add("exchanges" if is_theirs else "exchanges_of_others", name, start, stop)
+            is_open = exchange is not None and (is_theirs or bool(removed) or words.at(place).is_in_json(exchange))
+            if is_open:
                 self._add("open_exchanges", name)
-                removed = True
-            if removed and place is not None:
+            if (removed or is_open) and place is not None:
                 self._chats.add(place)
             if is_theirs:
                 self._add("chats", name)
@@ -541,64 +534,34 @@ class Planner:
         A file that somebody else sent too stays. Of it, it is no longer stored when a place without it got to know its
         description. A description with words of the person is removed, whosever the media are.
         """
-        gone = set(self._whole.values())
-        if self._direct:
-            select = "SELECT id FROM messages WHERE place IN (:places)"
-            gone |= {row for (row,) in await self._all(select, places=sorted(self._direct))}
-        had = self._media | {
-            unique_id async for (unique_id,) in self._of("SELECT unique_id FROM media WHERE message IN (:some)", gone)
-        }
+        in_direct = await self._all("SELECT id FROM messages WHERE place IN (:direct)")
+        gone = {*self._whole.values(), *(row for (row,) in in_direct)}
+        sent = "SELECT unique_id FROM media WHERE message IN (:some)"
+        had = self._media | {unique_id async for (unique_id,) in self._by(sent, gone)}
         left: defaultdict[str, set[int]] = defaultdict(set)
-        sent = """SELECT a.unique_id, m.id, m.place FROM media a JOIN messages m ON m.id = a.message
-            WHERE a.unique_id IN (:some)"""
-        async for unique_id, message, place in self._of(sent, had):
+        async for unique_id, message, place in self._by(_SENT, had):
             if message not in gone:
                 left[unique_id].add(place)
-        lost = self._lost = had - left.keys()
+        lost = had - left.keys()
         for unique_id, made_by, text, place, message in await self._all(_DESCRIPTIONS):
-            if unique_id in lost or (message not in gone and words.at(place).is_in(text)):
+            if message not in gone and words.at(place).is_in(text):
                 self._add("descriptions", unique_id, made_by)
-        for section, table in (("descriptions", "descriptions"), ("media_without_description", "description_failures")):
-            await self._add_of(section, f"SELECT unique_id, made_by FROM {table} WHERE unique_id IN (:some)", lost)
         known = "SELECT unique_id, made_by, place FROM description_positions WHERE unique_id IN (:some)"
-        async for unique_id, made_by, place in self._of(known, self._media):
+        async for unique_id, made_by, place in self._by(known, self._media):
             if place not in left[unique_id]:
                 self._add("description_positions", unique_id, made_by, place)
-        await self._read_files(lost)
-
-    async def _read_files(self, lost: Collection[str]) -> None:
-        """Find the files of media that nobody else has, with the forms that only these have."""
-        known = "SELECT unique_id, sha256 FROM media_files WHERE unique_id IN (:some)"
-        async for unique_id, sha256 in self._of(known, lost):
-            self._add("media_files", unique_id)
-            if sha256 is None:
-                self._add("media_without_file", unique_id)
-        files = await self._reader.run(partial(files_of, media=lost))
-        for sha256 in sorted(files):
-            self._add("files", sha256)
-        texts = "SELECT source, form FROM file_forms WHERE source IN (:some) AND text <> ''"
-        await self._add_of("texts_of_files", texts, files)
-        handles = "SELECT account, name FROM handles WHERE sha256 IN (:some) AND unwanted = 0"
-        await self._add_of("files_at_services", handles, files)
-
-    async def _read_rest(self) -> None:
-        """Find the rows that belong to the person, and those of their direct chats that nothing else found."""
-        places = {"direct": sorted(self._direct), "near": sorted(self._near)}
-        for name, section in (DERIVED | OWN).items():
-            for key in await self._all(section.find, **places) if section.find else ():
-                self._add(name, *key)
+        self._of |= {"media": lost, "files": await self._reader.run(partial(files_of, media=lost))}
 
     async def _read_updates(self) -> None:
         """Find the raw updates of places where the person was, and those with one of their names."""
         select = """SELECT u.id FROM updates u JOIN update_places p ON p.update_row = u.id
             WHERE u.raw IS NOT NULL AND p.place IN (:near)"""
-        found = {row for (row,) in await self._all(select, near=sorted(self._near))}
+        found = {row for (row,) in await self._all(select)}
         names = filter(None, (self._author_id, *self._names))
         forms = {form.encode("utf-8", "replace") for name in names for form in (name, json.dumps(name)[1:-1])}
-        async for page in self._pages(_UPDATES):
-            found |= {row for row, raw in page if any(form in raw for form in forms)}
-        for row in sorted(found):
-            self._add("updates", row)
+        async for row, raw in self._each(_UPDATES):
+            if row in found or any(form in raw for form in forms):
+                self._add("updates", row)
 
 
 def _quote_parts(quote: Quote) -> tuple[Part, ...]:

@@ -57,13 +57,11 @@ class Section(Struct, frozen=True):
     remove: Remove | None = None  # None: the rows are deleted
     at_once: int = 200  # rows removed in one transaction; 0: those with the same first column
     key: str = "id"
-    by: str = ""  # the condition that finds them, where a column names the person
-    under: str = ""  # the section of the export, where it is another one
-    is_about_others: bool = False
+    by: str = ""  # the condition that finds them; its list is what the planner found of that name
 
     @property
     def find(self) -> str:
-        return f"SELECT {', '.join(self.key.split())} FROM {self.table} WHERE {self.by} ORDER BY 1" if self.by else ""
+        return f"SELECT {', '.join(self.key.split())} FROM {self.table} WHERE {self.by} ORDER BY 1"
 
     def apply(self, database: Database, keys: Sequence[Key], work: Work) -> None:
         """Remove some rows."""
@@ -99,7 +97,7 @@ def _remove_descriptions(database: Database, rows: Sequence[Any], work: Work) ->
 
 
 def _remove_facts(database: Database, rows: Sequence[Any], work: Work) -> None:
-    retraction.remove(database, rows, work.rules)
+    retraction.remove(database, rows, work.rules, work.plan.author)
 
 
 def _remove_sources(database: Database, rows: Sequence[Any], work: Work) -> None:
@@ -234,9 +232,8 @@ _REMOVE_QUOTES = "UPDATE messages SET reply_to = NULL, reply_author = NULL, repl
 
 
 def _reduce_quotes(database: Database, rows: Sequence[Any], work: Work) -> None:
-    insert_changes(database, rows, "removed", work.at)
     database.run("UPDATE messages SET reply_author = NULL WHERE id IN (:rows)", rows=rows)
-    rewrite(database, "messages", "reply", _bare, "id IN (:rows)", rows=rows)
+    retraction.strip_quotes(database, rows, work.at, _bare)
 
 
 def _bare(quote: Quote) -> Quote:
@@ -255,21 +252,33 @@ def _empty_own(database: Database, rows: Sequence[Any], work: Work) -> None:
 
 
 _SHOWN = _run()  # they go with others, and are in the plan because they are shown
-_detach_usage = _run(
-    "UPDATE usage SET author = NULL WHERE id IN (:rows) AND author = :author",
-    "UPDATE usage SET place = NULL WHERE id IN (:rows) AND place IN (:direct)",
-)
+_detach_usage = _run("UPDATE usage SET author = NULL WHERE id IN (:rows) AND author = :author")
 _reduce_quotes_in_versions = _rewrite("message_changes", "before", _with_bare_quote)
-_THEIRS = "author = :author OR place IN (:direct)"
+_OF_PERSON = "author = :author OR place IN (:direct)"
 _BY_NAME = "name IN (SELECT id FROM names WHERE author = :author)"
 # A person who is blocked by somebody, and not because they are being forgotten.
 _BLOCKED = """author = :author AND NOT EXISTS (
     SELECT 1 FROM forgets f JOIN authors a ON a.platform = f.platform AND a.author_id = f.author_id
     WHERE a.id = blocked_authors.author AND f.at = blocked_authors.at)"""
 _EVENTS = """place IN (:direct) OR (place IN (:near) AND body LIKE '{"kind":"facts learned"%')"""
+_SUMMARIES = "about = :author OR place IN (:direct)"
+_CHANGED = "place IN (:near) OR about IN (SELECT about FROM facts WHERE id IN (:changed_facts))"
+_EPISODES = "place IN (:direct) OR id IN (SELECT episode FROM episode_people WHERE author = :author)"
+# Episodes with one of some messages, and summaries of what precedes a window after one of them.
+_SPANNING = """id IN (SELECT e.id FROM messages m JOIN episodes e ON e.place = m.place AND e.start <= m.number
+    AND e.stop > m.number WHERE m.id IN (:touched))"""
+_FOLLOWING = """place IN (:direct) OR id IN (SELECT w.id FROM messages m JOIN window_pasts w ON w.place = m.place
+    AND w.start > m.number WHERE m.id IN (:touched))"""
+_SENTENCES = f"message IN (SELECT id FROM messages WHERE {_BY_NAME})"
 _FACT = "place fact_id key text scope confidence learned_at valid_from valid_until superseded_by imported_from"
 _EPISODE = "place episode_id began_at ended_at"
 _CALL = "place purpose run_id model answered_by begun_at ended_at status why input output money"
+_REPLY = "place outgoing_id kind status made_at sent_at reply"
+_RUN = "place run_id began_at ended_at status model prompts_removed_at"
+_FILE = "sha256 mime size width height seconds pages at used_at"
+_HANDLE = "sha256 account name uri at expires_at"
+_USAGE = "day place model calls input cached output thought money"
+_MADE = "unique_id made_by"
 COPIES_OF_TITLES = {
     "titles_in_tasks": ("tasks", "body"),
     "titles_in_replies": ("outbox", "reply"),
@@ -283,72 +292,69 @@ DERIVED = {
     "tasks": Section("tasks", "place status", _cancel_tasks, 50),
     "answers": Section("messages", f"place {_CONTENT}", _empty_answers, 10),
     "turns": Section(remove=_remove_turns),
-    "replies": Section(
-        "outbox",
-        "place outgoing_id kind status made_at sent_at reply",
-        lambda database, rows, work: empty_replies(database, rows),
-    ),
+    "replies": Section("outbox", _REPLY, lambda database, rows, work: empty_replies(database, rows)),
     "turns_of_replies": Section(remove=_run("UPDATE outbox SET turns = '[]' WHERE id IN (:rows)")),
-    "facts_about_others": Section(
-        "facts", "place fact_id learned_at", _remove_facts, 10, under="facts", is_about_others=True
-    ),
+    "facts_about_others": Section("facts", "place fact_id learned_at", _remove_facts, 10),
     "facts": Section("facts", _FACT, _remove_facts, 10),
-    "proposals": Section("proposals", "run_id until", _SHOWN),
+    "proposals": Section("proposals", "run_id until", _SHOWN, by="fact IN (:facts)"),
     "sources": Section(remove=_remove_sources, at_once=10),
-    "summaries_of_others": Section("summaries", "place made_at", under="summaries", is_about_others=True),
-    "summaries": Section("summaries", "place text made_at"),
-    "episodes_of_others": Section("episodes", _EPISODE, under="episodes", is_about_others=True),
-    "episodes": Section("episodes", f"{_EPISODE} topic summary tags"),
-    "window_summaries": Section("window_pasts", "place", is_about_others=True),
+    "summaries_of_others": Section("summaries", "place made_at", by=f"({_CHANGED}) AND NOT ({_SUMMARIES})"),
+    "summaries": Section("summaries", "place text made_at", by=_SUMMARIES),
+    "episodes_of_others": Section("episodes", _EPISODE, by=f"{_SPANNING} AND NOT ({_EPISODES})"),
+    "episodes": Section("episodes", f"{_EPISODE} topic summary tags", by=_EPISODES),
+    "window_summaries": Section("window_pasts", "place", by=_FOLLOWING),
     "titles": Section("titles", "place title", _empty_titles),
     **{name: Section(remove=_rewrite(*column, _without_title)) for name, column in COPIES_OF_TITLES.items()},
     "left_out": Section(remove=_rewrite("prompts", "left_out", _without_facts)),
-    "runs": Section(
-        "runs",
-        "place run_id began_at ended_at status model prompts_removed_at",
-        lambda database, rows, work: remove_runs(database, "id IN (:rows)", rows=rows),
-        5,
+    "runs": Section("runs", _RUN, lambda database, rows, work: remove_runs(database, "id IN (:rows)", rows=rows), 5),
+    **dict.fromkeys(
+        ("exchanges", "exchanges_of_others"), Section(key="chat start stop", remove=_remove_exchanges, at_once=0)
     ),
-    "exchanges": Section(key="chat start stop", remove=_remove_exchanges, at_once=0),
-    "exchanges_of_others": Section(key="chat start stop", remove=_remove_exchanges, at_once=0),
     "open_exchanges": Section(remove=_end_exchanges, at_once=1),
-    "calls": Section("calls", _CALL, by=_THEIRS),
-    **dict.fromkeys(("prompts", "records", "tool_runs"), Section(remove=_SHOWN)),
+    "calls": Section("calls", _CALL, by=f"run_id IN (:runs) OR {_OF_PERSON}"),
+    **{one: Section(one, remove=_SHOWN, by="run_id IN (:runs)") for one in ("prompts", "records", "tool_runs")},
 }
 OWN = {
     "descriptions": Section(
-        "descriptions", "unique_id text made_by at", _remove_descriptions, 20, key="unique_id made_by"
+        "descriptions", f"{_MADE} text at", _remove_descriptions, 20, key=_MADE, by="unique_id IN (:media)"
     ),
     "media_without_description": Section(
-        "description_failures", "unique_id made_by why failures", key="unique_id made_by"
+        "description_failures", f"{_MADE} why failures", key=_MADE, by="unique_id IN (:media)"
     ),
-    "description_positions": Section("description_positions", key="unique_id made_by place"),
-    "media_without_file": Section("media_files", "unique_id failure failures at", _SHOWN, key="unique_id"),
-    "texts_of_files": Section("file_forms", "form text", _SHOWN, key="source form"),
-    "files_at_services": Section("handles", "sha256 account name uri at expires_at", _SHOWN, key="account name"),
+    "description_positions": Section("description_positions", key=f"{_MADE} place"),
+    "media_without_file": Section(
+        "media_files",
+        "unique_id failure failures at",
+        _SHOWN,
+        key="unique_id",
+        by="unique_id IN (:media) AND sha256 IS NULL",
+    ),
+    "texts_of_files": Section(
+        "file_forms", "form text", _SHOWN, key="source form", by="source IN (:files) AND text <> ''"
+    ),
+    "files_at_services": Section(
+        "handles", _HANDLE, _SHOWN, key="account name", by="sha256 IN (:files) AND unwanted = 0"
+    ),
     "files": Section(
         "files",
-        "sha256 mime size width height seconds pages at used_at",
+        _FILE,
         lambda database, rows, work: file_garbage.remove_files(database, rows),
         50,
         key="sha256",
+        by="sha256 IN (:files)",
     ),
-    "media_files": Section("media_files", key="unique_id"),
-    "quotes_in_versions": Section("message_changes", "place before", _reduce_quotes_in_versions, under="quotes"),
+    "media_files": Section("media_files", key="unique_id", by="unique_id IN (:media)"),
+    "quotes_in_versions": Section("message_changes", "place before", _reduce_quotes_in_versions),
     "quotes": Section("messages", "place message_id reply", _reduce_quotes),
     "forwards": Section("messages", "place message_id forwarded_from parts", _empty_forwards, 25),
-    "earlier_versions": Section("message_changes", "place kind at before", _SHOWN),
-    "hidden_sentences": Section(
-        "hidden_sentences",
-        "text",
-        _SHOWN,
-        key="message",
-        by=f"message IN (SELECT id FROM messages WHERE {_BY_NAME})",
+    "earlier_versions": Section(
+        "message_changes", "place kind at before", _SHOWN, by="before IS NOT NULL AND message IN (:messages)"
     ),
+    "hidden_sentences": Section("hidden_sentences", "text", _SHOWN, key="message", by=_SENTENCES),
     "messages": Section("messages", f"place {_CONTENT}", _empty_own, 10, by=_BY_NAME),
     "fact_exclusions": Section("fact_exclusions", "digest", key="about digest", by="about = :author"),
     "cap_notices": Section("cap_notices", "place day", key="day place author", by="author = :author"),
-    "usage": Section("usage", "day place model calls input cached output thought money", _detach_usage, by=_THEIRS),
+    "usage": Section("usage", _USAGE, _detach_usage, by=_OF_PERSON),
     "reactions": Section("reactions", "place message_id emojis at", by=_BY_NAME),
     "rooms": Section("room_guests", "name joined_at", by="author = :author"),
     "agents": Section(
@@ -363,6 +369,7 @@ OWN = {
     "blocks": Section("blocked_authors", remove=_SHOWN, key="author", by=_BLOCKED),  # hidden until the end
     "names": Section("names", "name username seen_at", _SHOWN, by="author = :author"),  # `remove_person` removes them
 }
+SECTIONS = DERIVED | OWN
 
 
 def remove_place_part(database: Database, place: int, since: int, at_once: int = 50) -> bool:

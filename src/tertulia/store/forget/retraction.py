@@ -5,7 +5,7 @@ A fact without a source is removed, and the facts that it stood over are merged 
 A hidden message is stored, but in no prompt, search result, episode or quote.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -77,11 +77,14 @@ def remove_sources(database: Database, messages: Collection[int], rules: FactRul
     return len(gone)
 
 
-def remove(database: Database, facts: Collection[int], rules: FactRules) -> None:
-    """Remove facts and the summaries of their people; facts that they superseded are merged again."""
+def remove(database: Database, facts: Collection[int], rules: FactRules, author: int | None = None) -> None:
+    """Remove facts and the summaries of their people; facts that they superseded are merged again.
+
+    Those about an *author* are not, since all of them go.
+    """
     found = database.all("SELECT fact_id, about FROM facts WHERE id IN (:facts)", facts=facts)
     _remove_rows(database, facts)
-    _merge_again(database, {about for _, about in found}, [fact_id for fact_id, _ in found], [], rules)
+    _merge_again(database, {about for _, about in found} - {author}, [fact_id for fact_id, _ in found], [], rules)
 
 
 def with_superseded(database: Database, facts: Iterable[int]) -> list[int]:
@@ -129,12 +132,14 @@ def _merge_again(
         _remove_rows(database, rows_of_facts(database, [fact.id for fact in before if fact.id not in after]))
 
 
-def strip_quotes(database: Database, rows: Collection[int], at: datetime | None) -> None:
-    """Reduce the quotes in these messages to the id and author of the quoted message."""
+def _without_content(quote: Quote) -> Quote:
+    return Quote(message_id=quote.message_id, author=quote.author)
 
-    def bare(quote: Quote) -> Quote:
-        return Quote(message_id=quote.message_id, author=quote.author)
 
+def strip_quotes(
+    database: Database, rows: Collection[int], at: datetime | None, bare: Callable[[Quote], Quote] = _without_content
+) -> None:
+    """Reduce the quotes in these messages, to the id and author of the quoted message or less."""
     insert_changes(database, rows, "removed", at)
     rewrite(database, "messages", "reply", bare, "id IN (:rows)", rows=rows)
 

@@ -311,6 +311,7 @@ RUNS = (
         forgotten INTEGER NOT NULL DEFAULT 0  -- whether it showed what was forgotten: its contents were removed
     )""",
     "CREATE INDEX runs_open ON runs (id) WHERE status = 'open'",
+    "CREATE INDEX runs_open_by_place ON runs (place) WHERE status = 'open'",
     "CREATE INDEX runs_by_place ON runs (place, id)",
     "CREATE INDEX runs_by_time ON runs (place, began_at)",
     f"""CREATE TABLE records (

@@ -1,0 +1,110 @@
+"""Agents of places: which agents take part in a place, which is meant by default, and since when each is there."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+from tertulia.engine.agents.agent import PlaceAgents
+from tertulia.engine.agents.presence import ALWAYS, Presence, Stay, known_to
+from tertulia.engine.identity import Identity
+from tertulia.engine.places import PlaceAliases
+from tertulia.engine.store_protocols import AgentStore, PlaceCast
+from tertulia.messages import Place, PlaceKey
+
+MAX_PLACES = 10_000  # that are known at once
+NEVER: Presence = ()
+
+T = TypeVar("T")
+
+
+class AgentPlaces:
+    """Knows the agents of each place. What it has read is right while one process has the store.
+
+    A single agent is everywhere, always, and nothing of it is stored. The default agent is in a place from its first
+    message on, unless it was removed.
+    """
+
+    def __init__(
+        self, store: AgentStore, identity: Identity, aliases: PlaceAliases, *, now: Callable[[], datetime]
+    ) -> None:
+        self._store = store
+        self._identity = identity
+        self._aliases = aliases
+        self._now = now
+        self._casts: dict[PlaceKey, PlaceCast] = {}
+        self._stays: dict[PlaceKey, Mapping[str, Sequence[Stay]]] = {}
+        self._entered: dict[PlaceKey, PlaceAgents] = {}
+
+    async def here(self, place: Place) -> PlaceAgents:
+        """Return the agents of a place."""
+        cast = self._identity.cast
+        if cast.is_single:
+            return cast.in_place(place, former_ids=self._former_ids(place))
+        chosen = await self.chosen(place)
+        return cast.in_place(
+            place, former_ids=self._former_ids(place), listed=chosen.agents or (), default=chosen.default or ""
+        )
+
+    async def chosen(self, place: Place) -> PlaceCast:
+        """Return what an administrator chose for a place."""
+        key = self._aliases.current(place).key
+        if key not in self._casts:
+            self._bound(self._casts)[key] = await self._store.cast(place)
+        return self._casts[key]
+
+    async def choose(self, place: Place, chosen: PlaceCast) -> None:
+        """Set what an administrator chose for a place. Who is new there has seen nothing of it."""
+        await self.enter(place)
+        await self._store.set_cast(place, chosen)
+        self._casts[self._aliases.current(place).key] = chosen
+        await self.enter(place)
+
+    async def enter(self, place: Place) -> None:
+        """Store who is in a place from the next message on; before that is stored."""
+        if self._identity.cast.is_single:
+            return
+        here, key = await self.here(place), self._aliases.current(place).key
+        if self._entered.get(key) == here:
+            return
+        stays = await self._read_stays(place)
+        present = {name for name, known in stays.items() if known[-1].until is None}
+        wanted = [agent.name for agent in here.agents]
+        for name in present - set(wanted):
+            await self._store.leave(place, name, at=self._now())
+        for name in wanted:
+            if name not in present:
+                since = 0 if not stays and here.default and name == here.default.name else None
+                await self._store.join(place, name, at=self._now(), since=since)
+        self._stays.pop(key, None)
+        self._bound(self._entered)[key] = here
+
+    async def known_to(self, name: str, place: Place) -> Presence:
+        """Return what an agent knows of a place."""
+        agent = self._identity.agent_named(name)
+        if self._identity.cast.is_single or (agent.knows == "all" and place.kind != "direct"):
+            return ALWAYS
+        stays = await self._read_stays(place)
+        return known_to(agent, place, tuple(stays.get(agent.name, NEVER)))
+
+    async def stays(self, place: Place) -> Mapping[str, Sequence[Stay]]:
+        return await self._read_stays(place)
+
+    async def _read_stays(self, place: Place) -> Mapping[str, Sequence[Stay]]:
+        key = self._aliases.current(place).key
+        if key not in self._stays:
+            self._bound(self._stays)[key] = await self._store.stays(place)
+        return self._stays[key]
+
+    def clear(self) -> None:
+        """Forget what was read: a place has migrated, or the agents have changed."""
+        for known in (self._casts, self._stays, self._entered):
+            known.clear()
+
+    def _former_ids(self, place: Place) -> list[str]:
+        return [one.id for one in self._aliases.former_places(place)]
+
+    @staticmethod
+    def _bound(known: dict[PlaceKey, T]) -> dict[PlaceKey, T]:
+        if len(known) >= MAX_PLACES:
+            known.clear()
+        return known
