@@ -1,8 +1,8 @@
 """Speakers: the agents, with what their runs use."""
 
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from random import Random
 
 from msgspec.structs import replace
 
@@ -17,6 +17,8 @@ from tertulia.models.base import Model
 from tertulia.run.journal import Run
 from tertulia.toolbox.toolbox import Toolbox
 from tertulia.turns import Settings
+
+_IDS = Random()  # noqa: S311 (no secrets: to ask the system for each lets other threads take the interpreter)
 
 
 class RunDefaults:
@@ -56,7 +58,7 @@ class Speaker:
         """Return a run that takes *messages* and answers *target*; it has not begun."""
         at = self._now()
         return Run(
-            id=f"{int(at.timestamp()) & 0xFFFFFF:06x}{secrets.token_hex(7)}",
+            id=f"{int(at.timestamp()) & 0xFFFFFF:06x}{_IDS.getrandbits(56):014x}",
             place=target.place,
             target=target.id,
             taken=tuple(message.id for message in messages),
