@@ -85,6 +85,10 @@ class Identity:
         """Return the agent that is stored under a name; the default agent for one that was removed."""
         return self.cast.get(name) or self.cast.default
 
+    def stored(self, name: str) -> str:
+        """Return the name under which an agent is stored."""
+        return self.cast.stored_name(self.agent_named(name))
+
     def persona_on(self, platform: str, agent: str = "") -> Persona:
         """Return the persona of an agent, with the name of our account where it has none."""
         persona = self.agent_named(agent).persona

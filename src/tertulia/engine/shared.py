@@ -7,8 +7,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.context.values import Persona
+from tertulia.engine.agent_places import AgentPlaces
 from tertulia.engine.agents.agent import Agent, Cast, cast_of_one
-from tertulia.engine.agents.places import AgentPlaces
 from tertulia.engine.background import EngineClock, RealClock, Sleep
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.event_stream import EventStream

@@ -113,6 +113,16 @@ class UnreadRange(Struct, frozen=True, kw_only=True):
     changes: int  # the place's counter of changed messages when the range was read
 
 
+class AnsweredMessages(Struct, frozen=True, kw_only=True):
+    """Messages of a place that an agent has answered, and that are to be read for facts of its own."""
+
+    place: Place
+    agent: str
+    messages: tuple[Message, ...]
+    run: int  # the row of the last run that answered some of them
+    changes: int  # the place's counter of changed messages when they were read
+
+
 class ForgottenFact(Struct, frozen=True, kw_only=True):
     """A fact that is being forgotten, with what it is found by."""
 
@@ -231,7 +241,9 @@ class FactRules(Protocol):
 class Facts(Protocol):
     """The store of facts."""
 
-    async def learn(self, facts: Sequence[Fact], *, reading: UnreadRange | None = None) -> Sequence[Fact]:
+    async def learn(
+        self, facts: Sequence[Fact], *, reading: UnreadRange | AnsweredMessages | None = None
+    ) -> Sequence[Fact]:
         """Store facts, merged with those that are known (`merge_facts`); return those that were added or changed.
 
         With *reading*, its messages count as read, in the same transaction. If one of them has changed meanwhile,
@@ -304,6 +316,13 @@ class Cursors(Protocol):
         ones.
 
         At most *most* messages; None if nothing is left.
+        """
+        ...
+
+    async def answered(self, place: Place, agent: str, *, most: int) -> AnsweredMessages | None:
+        """Return the messages of the next runs of an agent that are to be read for facts of its own.
+
+        Of at most *most* runs that are done; None if nothing is left.
         """
         ...
 

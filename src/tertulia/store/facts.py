@@ -13,7 +13,18 @@ from msgspec.structs import replace
 from tertulia.characters import is_blank
 from tertulia.engine.store_protocols import Proposal
 from tertulia.events import FactsLearned
-from tertulia.memory.values import Fact, FactRules, Scope, SeenBy, Subject, Summary, UnreadRange, check_fact, is_current
+from tertulia.memory.values import (
+    AnsweredMessages,
+    Fact,
+    FactRules,
+    Scope,
+    SeenBy,
+    Subject,
+    Summary,
+    UnreadRange,
+    check_fact,
+    is_current,
+)
 from tertulia.messages import Message, Place
 from tertulia.store import cursors, episodes, events
 from tertulia.store.database import Database, send_row
@@ -53,10 +64,10 @@ _SAME = """SELECT DISTINCT o.id FROM facts f JOIN facts o ON o.about = f.about A
 _EVIDENCE = f"""SELECT m.message_id, m.id, n.author, m.role FROM messages m JOIN names n ON n.id = m.name
     WHERE m.place = :place AND m.message_id IN (:sources) AND m.number >= :first AND {SEEN}"""
 
-_STORED = Columns(Summary, "text facts digest made_at agent")
+_STORED = Columns(Summary, "text facts digest made_at agent", "s")
 
 # The summaries of a person, each with its place.
-_SUMMARIES = f"""SELECT t.body, {_STORED.of("s")} FROM summaries s
+_SUMMARIES = f"""SELECT t.body, {_STORED} FROM summaries s
     JOIN titles t ON t.id = (SELECT max(id) FROM titles WHERE place = s.place)
     WHERE s.about = :about AND s.about NOT IN (SELECT author FROM blocked_authors) ORDER BY s.id"""
 
@@ -80,7 +91,9 @@ class SqlFacts(Repository):
         self._forgetting = Forgetting(access)
 
     @writing
-    def learn(self, database: Database, facts: Sequence[Fact], *, reading: UnreadRange | None = None) -> Sequence[Fact]:
+    def learn(
+        self, database: Database, facts: Sequence[Fact], *, reading: UnreadRange | AnsweredMessages | None = None
+    ) -> Sequence[Fact]:
         given = [normalize(check_fact(fact)) for fact in facts]
         if reading and not cursors.is_current(database, reading):
             return []

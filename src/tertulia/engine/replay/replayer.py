@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from tertulia.context.gather import ContextOptions
 from tertulia.context.media_budget import request_limits
 from tertulia.context.values import Persona
+from tertulia.engine.agent_places import AgentPlaces
 from tertulia.engine.agents.agent import cast_of_one
-from tertulia.engine.agents.places import AgentPlaces
 from tertulia.engine.background import RealClock
 from tertulia.engine.batches import Batch
 from tertulia.engine.context_media import ContextMedia
