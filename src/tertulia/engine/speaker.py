@@ -18,8 +18,6 @@ from tertulia.run.journal import Run
 from tertulia.toolbox.toolbox import Toolbox
 from tertulia.turns import Settings
 
-_IDS = Random()  # noqa: S311 (no secrets: to ask the system for each lets other threads take the interpreter)
-
 
 class RunDefaults:
     """What an agent's runs use where it has none of its own. It may be set between runs."""
@@ -41,6 +39,7 @@ class Speaker:
         self.prompts = prompts
         self._defaults = defaults
         self._now = now
+        self._ids = Random()  # noqa: S311 (no secrets; to ask the system for each lets other threads take the interpreter)
 
     @property
     def models(self) -> tuple[Model, ...]:
@@ -58,7 +57,7 @@ class Speaker:
         """Return a run that takes *messages* and answers *target*; it has not begun."""
         at = self._now()
         return Run(
-            id=f"{int(at.timestamp()) & 0xFFFFFF:06x}{_IDS.getrandbits(56):014x}",
+            id=f"{int(at.timestamp()) & 0xFFFFFF:06x}{self._ids.getrandbits(56):014x}",
             place=target.place,
             target=target.id,
             taken=tuple(message.id for message in messages),
