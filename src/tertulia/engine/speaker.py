@@ -11,10 +11,10 @@ from tertulia.engine.agents.agent import Agent
 from tertulia.engine.memory import Memory
 from tertulia.engine.prompt_builder import PromptBuilder, PromptLayout, PromptSources
 from tertulia.engine.shared import Shared
-from tertulia.memory.values import SeenBy
 from tertulia.messages import Message, Place
 from tertulia.models.base import Model
 from tertulia.run.journal import Run
+from tertulia.seen_by import SeenBy
 from tertulia.toolbox.toolbox import Toolbox
 from tertulia.turns import Settings
 
@@ -101,7 +101,7 @@ class Speakers:
             layout = replace(self._layout, profile=agent.profile) if agent.profile else self._layout
             sources = self._sources
             if self._memory and not cast.is_single:
-                sources = replace(sources, knowledge=self._memory.knowledge_of(_seen_by(agent)))
+                sources = replace(sources, knowledge=self._memory.knowledge_of(agent.seen_by))
             prompts = PromptBuilder(sources, layout, self._shared, agent=stored)
             known = self._known[agent.name] = Speaker(agent, stored, self.defaults, prompts, now=self._shared.now)
         return known
@@ -115,8 +115,8 @@ class Speakers:
             return (None,)
         here = await self._shared.agent_places.here(place)
         is_direct = place.kind == "direct"
-        others = [seen_by for seen_by in map(_seen_by, here.agents) if seen_by.present or seen_by.own]
-        first = _seen_by(here.default) if is_direct and here.default else None
+        others = [one.seen_by for one in here.agents if one.seen_by.present or one.seen_by.own]
+        first = here.default.seen_by if is_direct and here.default else None
         return list(dict.fromkeys([first, *others]))
 
     def has(self, name: str) -> bool:
@@ -128,7 +128,3 @@ class Speakers:
         """All models that agents may ask."""
         own = [model for agent in self._shared.identity.cast.agents for model in agent.models]
         return list(dict.fromkeys([*self.defaults.models, *own]))
-
-
-def _seen_by(agent: Agent) -> SeenBy:
-    return SeenBy(agent=agent.name, present=agent.knows == "present", own=agent.memory == "own")

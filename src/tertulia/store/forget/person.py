@@ -92,9 +92,9 @@ class SqlForgets(Repository):
 
     async def _write(self, work: Operation[T]) -> T:
         """Do a job on the writer."""
-        self._jobs += 1
         if self._jobs % _BETWEEN_COPIES == 0:
             await self._reader.run(lambda database: database.copy_log(), autocommit=True)
+        self._jobs += 1
         return await self._writer.run(work)
 
     async def _apply(self, sections: Mapping[str, Section], plan: Plan, at: datetime) -> None:
