@@ -55,6 +55,8 @@ async def fill(store: Store) -> None:
     await store.agents.add(AddedAgent(name="Kant", text="You doubt.", at=NOON, service="telegram", who=ALICE.id))
     await store.agents.set_cast(GROUP, PlaceCast(agents=("Kant",)))
     await store.agents.join(GROUP, "Kant", at=NOON)
+    ((group,), *_) = await on(store, read, "places", "id")
+    await on(store, add, "agent_cursors", place=group, agent="Kant", run=1)
     await store.orders.add(Order(id="order-1", kind="drop reply", subject="o1", who="owner", at=NOON))
     await store.rooms.add(a_room(), key="k")
     await store.rooms.join(a_guest(), key="k", cookie="c")

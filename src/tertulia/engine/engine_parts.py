@@ -109,6 +109,8 @@ class EngineParts:
             ),
             memory,
         )
+        if memory:
+            memory.use_agents(self.speakers.seen_by)
         self.executor = RunExecutor(
             shared,
             self.completion,

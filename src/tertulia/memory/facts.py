@@ -118,6 +118,12 @@ def _free(facts: dict[str, Fact], gone: Collection[str], left: Collection[str]) 
     return [one.id for one in found]
 
 
+def as_own(fact: Fact, agent: str) -> Fact:
+    """Return a fact as an agent's own, which has an id of its own."""
+    digest = hashlib.sha256(f"{agent} {fact.id}".encode(errors="surrogatepass"))
+    return replace(fact, id=digest.hexdigest()[:24], agent=agent)
+
+
 def as_hearsay(fact: Fact) -> Fact:
     """Return a fact that only others say."""
     return replace(fact, hearsay=True, confidence=fact.confidence * HEARSAY_FACTOR)

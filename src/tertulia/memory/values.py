@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from tertulia.errors import InvalidValue
 from tertulia.messages import Author, Message, Place
+from tertulia.seen_by import SeenBy
 
 Scope = Literal[
     "chat",  # where it was said; of a group also in their direct chats, if only the person it is about said so
@@ -34,18 +35,6 @@ class Subject(Struct, frozen=True, kw_only=True, omit_defaults=True):
     platform: str
     id: str
     name: str = ""
-
-
-class SeenBy(Struct, frozen=True, kw_only=True):
-    """An agent that reads memory. Of direct chats it sees only what was said while it was there."""
-
-    agent: str
-    present: bool = False  # of groups too
-    own: bool = False  # of facts and summaries only its own, not those that all agents share
-
-    def is_limited_in(self, place: Place) -> bool:
-        """Return whether it sees only what was said in a place while it was there."""
-        return self.present or place.kind == "direct"
 
 
 class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -111,6 +100,16 @@ class UnreadRange(Struct, frozen=True, kw_only=True):
     start: int
     stop: int
     changes: int  # the place's counter of changed messages when the range was read
+
+
+class AnsweredMessages(Struct, frozen=True, kw_only=True):
+    """Messages of a place that an agent has answered, and that are to be read for facts of its own."""
+
+    place: Place
+    agent: str
+    messages: tuple[Message, ...]
+    run: int  # the row of the last run that answered some of them
+    changes: int  # the place's counter of changed messages when they were read
 
 
 class ForgottenFact(Struct, frozen=True, kw_only=True):
@@ -231,7 +230,9 @@ class FactRules(Protocol):
 class Facts(Protocol):
     """The store of facts."""
 
-    async def learn(self, facts: Sequence[Fact], *, reading: UnreadRange | None = None) -> Sequence[Fact]:
+    async def learn(
+        self, facts: Sequence[Fact], *, reading: UnreadRange | AnsweredMessages | None = None
+    ) -> Sequence[Fact]:
         """Store facts, merged with those that are known (`merge_facts`); return those that were added or changed.
 
         With *reading*, its messages count as read, in the same transaction. If one of them has changed meanwhile,
@@ -262,8 +263,8 @@ class Facts(Protocol):
 
     async def get(self, fact_id: str) -> Fact | None: ...
 
-    async def why(self, fact_id: str) -> Sequence[Message]:
-        """Return the messages a fact was learned from, oldest first."""
+    async def why(self, fact_id: str, *, seen_by: SeenBy | None = None) -> Sequence[Message]:
+        """Return the messages a fact was learned from, oldest first; with *seen_by* those that this agent sees."""
         ...
 
     async def forget(self, fact_ids: Sequence[str], *, at: datetime | None = None) -> int:
@@ -304,6 +305,13 @@ class Cursors(Protocol):
         ones.
 
         At most *most* messages; None if nothing is left.
+        """
+        ...
+
+    async def answered(self, place: Place, agent: str, *, most: int) -> AnsweredMessages | None:
+        """Return the messages of the next runs of an agent that are to be read for facts of its own.
+
+        Of at most *most* runs that are done; None if nothing is left.
         """
         ...
 

@@ -5,9 +5,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from tertulia.engine.store_protocols import StoreProtocol
-from tertulia.memory.values import Episode, IndexEntry, SeenBy, Summary, WindowPast
+from tertulia.memory.values import Episode, IndexEntry, Summary, WindowPast
+from tertulia.seen_by import SeenBy
 from tertulia.testing.store_memory_contract import HER, HERS, a_fact, known, learn
-from tertulia.testing.store_world import ALICE, GROUP, LATER, NOON, a_message, a_talk, check, receive
+from tertulia.testing.store_world import ALICE, GROUP, LATER, NOON, PROMPT, a_message, a_run, a_talk, check, receive
 
 
 class AgentMemoryContract:
@@ -144,3 +145,27 @@ class AgentMemoryContract:
             for present in (True, False)
         ]
         assert [one and [number for _, number in one.own or ()] for one in own] == [[2], [0, 2, 4]]
+
+    @check
+    async def test_what_an_agent_answered_is_read_once_for_its_own_facts(self, store: StoreProtocol) -> None:
+        await receive(store, a_message(), a_message(id="m2"), a_message(id="m3"))
+        runs = [
+            a_run(id=f"r{n}", agent=agent, taken=(f"m{n}",)) for n, agent in ((1, "Kant"), (2, "Hume"), (3, "Kant"))
+        ]
+        for run in runs:
+            await store.runs.begin(run, PROMPT, at=NOON)
+        for run in runs[:2]:
+            await store.runs.end(replace(run, status="done", ended_at=NOON))
+        first = await store.cursors.answered(GROUP, "Kant", most=9)
+        assert first is not None
+        await store.facts.learn([a_fact(id="f1", agent="Kant")], reading=first)
+        between = await store.cursors.answered(GROUP, "Kant", most=9)
+        await store.runs.end(replace(runs[2], status="done", ended_at=NOON))
+        second = await store.cursors.answered(GROUP, "Kant", most=9)
+        assert second is not None
+        await store.inbox.edit(a_message("changed", id="m3", edited_at=LATER), at=LATER)
+
+        assert [[one.id for one in found.messages] for found in (first, second)] == [["m1"], ["m3"]]
+        assert between is None
+        assert await store.facts.learn([a_fact(id="f2", agent="Kant", sources=("m3",))], reading=second) == []
+        assert await known(store, seen_by=SeenBy(agent="Kant", own=True)) == ["likes tea"]

@@ -8,7 +8,7 @@ from tertulia.store.migrations.memory_tables import FILES, MEMORY, SEARCH
 from tertulia.store.migrations.steps import EDITION
 from tertulia.store.migrations.tables import CHATS, CONVERSATIONS, RUNS
 
-TABLES = {31: "765e1ce706ae8b96"}  # the digest of the statements of each edition
+TABLES = {32: "0a1af7335c33661a"}  # the digest of the statements of each edition
 
 
 def test_tables_that_change_have_another_edition() -> None:

@@ -1,6 +1,6 @@
 """Memory of an engine: recalls facts, episodes and messages for a prompt, and learns in the background."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tertulia.context import sources
 from tertulia.context.values import Context
@@ -8,15 +8,15 @@ from tertulia.engine.background import EngineClock, RealClock
 from tertulia.engine.limits import CurrentLimits
 from tertulia.engine.log_views import VisibleLog
 from tertulia.engine.memory.indexer import Indexer
-from tertulia.engine.memory.learner import EpisodeWriter, Learner
+from tertulia.engine.memory.learner import Agents, EpisodeWriter, Learner
 from tertulia.engine.memory.recall import EchoFilter, KnownFacts, MemorySources, MessageRecall
 from tertulia.engine.spend_caps import MeteredEmbedder, MeteredModel, SpendTracker
 from tertulia.engine.store_protocols import StoreProtocol
 from tertulia.memory.embeddings import Embedder, RemoteEmbedder, find_embedder
-from tertulia.memory.values import SeenBy
 from tertulia.messages import Place
 from tertulia.models.base import Model
 from tertulia.models.calls import Purpose
+from tertulia.seen_by import SeenBy
 
 
 class Memory:
@@ -37,6 +37,7 @@ class Memory:
         now, sleep = (clock or RealClock()).now, (clock or RealClock()).sleep
         self._search = search or MessageRecall(store.index_reader, embedders=self._embedders, now=now)
         self._store = store
+        self._agents: Agents | None = None
         self._reads = reads  # whether the messages of a place are read
         self._now = now
         self.knowledge = self.knowledge_of(None)  # the sources of all that is known
@@ -85,6 +86,13 @@ class Memory:
         """Call *behind* with the number of messages that have no vectors yet, when there are many."""
         self._indexer.behind = behind
 
+    def use_agents(self, agents: Agents) -> None:
+        """Learn for the *agents* of each place that do not see all of it, or have facts of their own."""
+        self._agents = agents
+
+    async def _agents_in(self, place: Place) -> Sequence[SeenBy | None]:
+        return await self._agents(place) if self._agents else (None,)
+
     def wake(self, place: Place) -> None:
         """Read the new and changed messages of a place, soon; return at once."""
         if self._reads(place):
@@ -126,6 +134,7 @@ class Memory:
             sleep=self._sleep,
             recalled=self._echo_filter.recalled_in,
             metered=self._metered,
+            agents=self._agents_in,
         )
         self._episode_writer = EpisodeWriter(
             store.episodes, messages, model=model, sleep=self._sleep, metered=self._metered

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -14,13 +15,23 @@ from tertulia.errors import SpendCapReached, TertuliaError
 from tertulia.memory.episode_summary import apply_summary, build_episode, summary_prompt
 from tertulia.memory.episodes import EpisodeRules, find_boundaries, message_ranges
 from tertulia.memory.extract import extract_facts
-from tertulia.memory.facts import subject_of
+from tertulia.memory.facts import as_own, subject_of
 from tertulia.memory.summaries import is_stale, summarise
-from tertulia.memory.values import Cursors, Episode, EpisodeCursor, Episodes, Fact, Subject, UnreadRange
+from tertulia.memory.values import (
+    AnsweredMessages,
+    Cursors,
+    Episode,
+    EpisodeCursor,
+    Episodes,
+    Fact,
+    Subject,
+    UnreadRange,
+)
 from tertulia.memory.verify.statements import RecalledTexts
 from tertulia.messages import Message, Place
 from tertulia.models.base import Model
 from tertulia.models.calls import Purpose
+from tertulia.seen_by import SeenBy
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +43,12 @@ PAGES = 4  # of messages that are read together
 RECENT = 1_000  # messages: episodes further back are summarised without a model when a place is first read
 
 Metered = Callable[[Model, Place, Purpose], Model]  # wraps a model so that its calls in a place are counted
+# the agents of a place for which memory is not the same; None: all those that see everything
+Agents = Callable[[Place], Awaitable[Sequence[SeenBy | None]]]
+
+
+async def _one_agent(_: Place) -> Sequence[SeenBy | None]:
+    return (None,)
 
 
 async def _no_texts(_: Place) -> RecalledTexts:
@@ -56,8 +73,10 @@ class Learner(PlaceQueue):
         sleep: Sleep = asyncio.sleep,
         recalled: Callable[[Place], Awaitable[RecalledTexts]] = _no_texts,
         metered: Metered = lambda model, *_: model,
+        agents: Agents = _one_agent,
     ) -> None:
         super().__init__(self._read, "learning", sleep=sleep)
+        self._agents = agents
         self._facts = facts
         self._cursors = cursors
         self._log = messages
@@ -73,39 +92,61 @@ class Learner(PlaceQueue):
             self.wake(place)
 
     async def _read(self, place: Place) -> None:
-        """Read the unread messages of a place in batches; then renew the summaries of those they are by or about."""
+        """Read the unread messages of a place in batches; then renew the summaries of those they are by or about.
+
+        There is a summary for each of the agents of the place, some of which may have facts of their own.
+        """
         people: dict[str, Subject] = {}
         last: UnreadRange | None = None
         while (reading := await self._cursors.next_range(place, most=self._batch)) and reading != last:
             messages = await self._log.read(place, reading.start, reading.stop)
-            facts = await self._extract_or_split(place, messages, reading.start)
+            before = await self._log.read(place, max(0, reading.start - BEFORE), reading.start)
+            facts = await self._extract_or_split(place, messages, before, None)
             added = await self._facts.learn(facts, reading=reading)
             people |= _people(messages, place) | {fact.subject.id: fact.subject for fact in added}
             last = reading
-        for subject in people.values():
-            await self._summarise(subject, place)
+        for seen_by in await self._agents(place):
+            if seen_by and seen_by.own:
+                people |= await self._read_answered(place, seen_by)
+            for subject in people.values():
+                await self._summarise(subject, place, seen_by)
 
-    async def _extract_or_split(self, place: Place, messages: Sequence[Message], start: int) -> list[Fact]:
-        """Extract facts from messages, of which the first has the number *start*.
+    async def _read_answered(self, place: Place, seen_by: SeenBy) -> dict[str, Subject]:
+        """Read what an agent has answered for facts of its own; return whom that is by or about."""
+        people: dict[str, Subject] = {}
+        last: AnsweredMessages | None = None
+        while (answered := await self._cursors.answered(place, seen_by.agent, most=self._batch)) and answered != last:
+            facts = await self._extract_or_split(place, answered.messages, (), seen_by)
+            added = await self._facts.learn([as_own(fact, seen_by.agent) for fact in facts], reading=answered)
+            people |= _people(answered.messages, place) | {fact.subject.id: fact.subject for fact in added}
+            last = answered
+        return people
+
+    async def _extract_or_split(
+        self, place: Place, messages: Sequence[Message], before: Sequence[Message], seen_by: SeenBy | None
+    ) -> list[Fact]:
+        """Extract facts from messages, with those *before* them.
 
         A message may make the extraction fail. It is found by halving the batch, so that only it is left out.
         """
         try:
-            return await self._extract(place, messages, start)
+            return await self._extract(place, messages, before, seen_by)
         except TertuliaError:
             raise
         except Exception as error:  # noqa: BLE001 (a model's, or a bug of ours: the other messages are read)
             log.error("%d messages in %s cannot be read: %s", len(messages), place.id, log_text(error))
         middle = len(messages) // 2
-        halves = ((messages[:middle], start), (messages[middle:], start + middle)) if middle else ()
-        return [fact for half, first in halves for fact in await self._extract_or_split(place, half, first)]
+        first, second = messages[:middle], messages[middle:]
+        halves = ((first, before), (second, [*before, *first][-BEFORE:])) if middle else ()
+        return [fact for half, then in halves for fact in await self._extract_or_split(place, half, then, seen_by)]
 
-    async def _extract(self, place: Place, messages: Sequence[Message], start: int) -> list[Fact]:
-        before = await self._log.read(place, max(0, start - BEFORE), start)
+    async def _extract(
+        self, place: Place, messages: Sequence[Message], before: Sequence[Message], seen_by: SeenBy | None
+    ) -> list[Fact]:
         known = [
             fact
             for author in _people(messages, place).values()
-            for fact in await self._facts.about(author, place=place, asked_by=author, limit=KNOWN, at=self._now())
+            for fact in await self._known(author, place, seen_by, asked_by=author, limit=KNOWN)
         ]
         recalled = await self._recalled(place)
         model = self._model_for(place, "facts")
@@ -114,13 +155,19 @@ class Learner(PlaceQueue):
     def _model_for(self, place: Place, purpose: Purpose) -> Model | None:
         return self._model and self._metered(self._model, place, purpose)
 
-    async def _summarise(self, subject: Subject, place: Place) -> None:
+    async def _known(self, subject: Subject, place: Place, seen_by: SeenBy | None, **asked: Any) -> list[Fact]:
+        """Return the facts about a person that an agent sees, or those that all share."""
+        found = await self._facts.about(subject, place=place, at=self._now(), seen_by=seen_by, **asked)
+        return [fact for fact in found if seen_by or fact.agent is None]
+
+    async def _summarise(self, subject: Subject, place: Place, seen_by: SeenBy | None) -> None:
         """Write a new summary of a person for a place, if enough of the facts that are visible there have changed."""
         now = self._now()
-        facts = await self._facts.about(subject, place=place, at=now)
-        if is_stale(await self._facts.summary(subject, place=place, at=now), facts):
+        facts = await self._known(subject, place, seen_by)
+        if is_stale(await self._facts.summary(subject, place=place, at=now, seen_by=seen_by), facts):
             model = self._model_for(place, "summary")
             summary = await summarise(model, facts, subject=subject, place=place, now=now)
+            summary = replace(summary, agent=seen_by.agent if seen_by else None)
             await self._facts.summarise(summary, made_of=[fact.id for fact in facts])
 
 

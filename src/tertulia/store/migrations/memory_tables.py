@@ -115,6 +115,12 @@ MEMORY = (
         facts INTEGER NOT NULL DEFAULT 0,  -- the number up to which its messages were read for facts
         episodes INTEGER NOT NULL DEFAULT 0  -- and for episodes
     )""",
+    f"""CREATE TABLE agent_cursors (  -- up to which run of an agent its messages were read for facts of its own
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        agent TEXT NOT NULL,
+        run INTEGER NOT NULL,  -- its row
+        PRIMARY KEY (place, agent)
+    ) {BY_KEY}""",
     """CREATE TABLE hidden_sentences (  -- for which a message is hidden: once it holds none of them, it is seen again
         message INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
         text TEXT NOT NULL,
