@@ -161,6 +161,7 @@ class Engine:
 
     @property
     def cast(self) -> Cast:
+        """The agents, and which of them is the default one."""
         return self._shared.identity.cast
 
     async def set_agents(self, agents: Sequence[Agent] | Cast) -> None:
