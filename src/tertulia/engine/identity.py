@@ -16,6 +16,7 @@ from tertulia.errors import InvalidValue
 from tertulia.messages import Author, Message, Place
 from tertulia.parts import foreign_parts
 from tertulia.platform import Platform
+from tertulia.seen_by import SeenBy
 
 log = logging.getLogger(__name__)
 
@@ -84,6 +85,10 @@ class Identity:
     def agent_named(self, name: str) -> Agent:
         """Return the agent that is stored under a name; the default agent for one that was removed."""
         return self.cast.get(name) or self.cast.default
+
+    def seen_by(self, name: str) -> SeenBy | None:
+        """Return what of memory the agent that is stored under a name sees; None for the only one, which sees all."""
+        return None if self.cast.is_single else self.agent_named(name).seen_by
 
     def stored(self, name: str) -> str:
         """Return the name under which an agent is stored."""

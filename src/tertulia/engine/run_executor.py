@@ -181,6 +181,7 @@ class RunExecutor:
         self.kinds = kinds
         self.media = media
         self._shared = shared
+        self.identity = shared.identity
         self._limits = shared.limits
         self._events = shared.events
         self._now = shared.now
@@ -310,7 +311,8 @@ class _EngineHost(RunHost):
 
     def tool_context(self, run: Run, tool: ToolRun) -> RunContext:
         target, context = self._target, super().tool_context(run, tool)
-        return replace(context, place=run.place, author=target.author, message=target, batch=run.taken)
+        seen_by = self._executor.identity.seen_by(run.agent)
+        return replace(context, place=run.place, author=target.author, message=target, batch=run.taken, seen_by=seen_by)
 
     async def store_media(self, run: Run, result: ToolResult) -> ToolResult:
         return await self._executor.media.add_files_to_result(run, result)

@@ -1,8 +1,8 @@
 """Speakers: the agents, with what their runs use."""
 
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from random import Random
 
 from msgspec.structs import replace
 
@@ -11,10 +11,10 @@ from tertulia.engine.agents.agent import Agent
 from tertulia.engine.memory import Memory
 from tertulia.engine.prompt_builder import PromptBuilder, PromptLayout, PromptSources
 from tertulia.engine.shared import Shared
-from tertulia.memory.values import SeenBy
 from tertulia.messages import Message, Place
 from tertulia.models.base import Model
 from tertulia.run.journal import Run
+from tertulia.seen_by import SeenBy
 from tertulia.toolbox.toolbox import Toolbox
 from tertulia.turns import Settings
 
@@ -39,6 +39,7 @@ class Speaker:
         self.prompts = prompts
         self._defaults = defaults
         self._now = now
+        self._ids = Random()  # noqa: S311 (no secrets; to ask the system for each lets other threads take the interpreter)
 
     @property
     def models(self) -> tuple[Model, ...]:
@@ -56,7 +57,7 @@ class Speaker:
         """Return a run that takes *messages* and answers *target*; it has not begun."""
         at = self._now()
         return Run(
-            id=f"{int(at.timestamp()) & 0xFFFFFF:06x}{secrets.token_hex(7)}",
+            id=f"{int(at.timestamp()) & 0xFFFFFF:06x}{self._ids.getrandbits(56):014x}",
             place=target.place,
             target=target.id,
             taken=tuple(message.id for message in messages),
@@ -100,7 +101,7 @@ class Speakers:
             layout = replace(self._layout, profile=agent.profile) if agent.profile else self._layout
             sources = self._sources
             if self._memory and not cast.is_single:
-                sources = replace(sources, knowledge=self._memory.knowledge_of(_seen_by(agent)))
+                sources = replace(sources, knowledge=self._memory.knowledge_of(agent.seen_by))
             prompts = PromptBuilder(sources, layout, self._shared, agent=stored)
             known = self._known[agent.name] = Speaker(agent, stored, self.defaults, prompts, now=self._shared.now)
         return known
@@ -114,8 +115,8 @@ class Speakers:
             return (None,)
         here = await self._shared.agent_places.here(place)
         is_direct = place.kind == "direct"
-        others = [seen_by for seen_by in map(_seen_by, here.agents) if seen_by.present or seen_by.own]
-        first = _seen_by(here.default) if is_direct and here.default else None
+        others = [one.seen_by for one in here.agents if one.seen_by.present or one.seen_by.own]
+        first = here.default.seen_by if is_direct and here.default else None
         return list(dict.fromkeys([first, *others]))
 
     def has(self, name: str) -> bool:
@@ -127,7 +128,3 @@ class Speakers:
         """All models that agents may ask."""
         own = [model for agent in self._shared.identity.cast.agents for model in agent.models]
         return list(dict.fromkeys([*self.defaults.models, *own]))
-
-
-def _seen_by(agent: Agent) -> SeenBy:
-    return SeenBy(agent=agent.name, present=agent.knows == "present", own=agent.memory == "own")

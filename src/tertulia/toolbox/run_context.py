@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from tertulia.errors import InvalidValue
 from tertulia.messages import Author, Message, Place
+from tertulia.seen_by import SeenBy
 
 
 class RunContext(Struct, frozen=True, kw_only=True):
@@ -24,6 +25,7 @@ class RunContext(Struct, frozen=True, kw_only=True):
     author: Author | None = None  # of `message`
     message: Message | None = None  # the target, as the model was shown it
     batch: tuple[str, ...] = ()  # the ids of all messages that are answered, `message` among them
+    seen_by: SeenBy | None = None  # the agent that answers, where there are several
 
     @property
     def idempotency_key(self) -> str:

@@ -130,7 +130,7 @@ def memory_tools(store: StoreProtocol, now: Callable[[], datetime], zone: str = 
         """Why something about a person is thought to be so: the messages it was learned from."""
         request = await _read_request(log, context)
         found = await _find_fact(facts, request, fact)
-        sources = await facts.why(found.id)
+        sources = await facts.why(found.id, seen_by=context.seen_by)
         return [_as_source(one, request, clock, cleared=await _is_cleared(store, one)) for one in sources]
 
     @tool(repeatable=True)
@@ -164,7 +164,8 @@ async def _read_request(log: Log, context: RunContext) -> Request:
 
 
 async def _visible_facts(facts: Facts, request: Request, subject: Subject, limit: int = NO_LIMIT) -> Sequence[Fact]:
-    return await facts.about(subject, place=request.place, asked_by=request.person, limit=limit)
+    seen_by = request.context.seen_by
+    return await facts.about(subject, place=request.place, asked_by=request.person, limit=limit, seen_by=seen_by)
 
 
 async def _find_fact(facts: Facts, request: Request, given: str) -> Fact:
@@ -216,6 +217,7 @@ def _checked_text(fact: str) -> str:
 def _new_fact(request: Request, subject: Subject, text: str, sources: Sequence[Message], now: datetime) -> Fact:
     own = is_same_person(subject, request.person)
     hearsay = all(message.author.id != subject.id for message in sources)
+    seen_by = request.context.seen_by
     return Fact(
         id=request.call,
         subject=subject,
@@ -226,6 +228,7 @@ def _new_fact(request: Request, subject: Subject, text: str, sources: Sequence[M
         scope=default_scope(request.place) if own else "chat",
         confidence=HEARSAY_FACTOR if hearsay else 1.0,
         hearsay=hearsay,
+        agent=seen_by.agent if seen_by and seen_by.own else None,
     )
 
 

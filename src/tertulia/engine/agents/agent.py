@@ -15,6 +15,7 @@ from tertulia.errors import InvalidValue
 from tertulia.messages import Place
 from tertulia.models.base import Model
 from tertulia.profiles import Profile
+from tertulia.seen_by import SeenBy
 from tertulia.toolbox.toolbox import Toolbox
 from tertulia.turns import Settings
 
@@ -46,6 +47,11 @@ class Agent(Struct, frozen=True, kw_only=True):
         force_setattr(self, "persona", replace(self.persona, name=self.name))
         require_names(self.names)
         require_places(f"agent {self.name!r}: places", self.places)
+
+    @property
+    def seen_by(self) -> SeenBy:
+        """What of memory it sees."""
+        return SeenBy(agent=self.name, present=self.knows == "present", own=self.memory == "own")
 
     @property
     def called(self) -> tuple[str, ...]:

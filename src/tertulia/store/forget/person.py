@@ -69,7 +69,7 @@ class SqlForgets(Repository):
         return bool(people)
 
     async def _remove(self, plan: Plan, words: Vocabulary | None, at: datetime) -> Forgotten:
-        removed, author = plan, plan.author
+        removed, author, self._jobs = plan, plan.author, 0
         newest = await self._reader.run(lambda database: removal.newest_messages(database, author) if author else [])
         await self._write(partial(removal.hide_person, plan=plan, at=at, newest=newest))
         await self._access.clear_caches()
