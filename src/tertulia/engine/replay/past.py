@@ -6,10 +6,9 @@ and the message is read as it was before. A description that a run with this hor
 Facts, summaries and episodes have times. What was forgotten or hidden since is gone from the past too.
 """
 
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -17,6 +16,7 @@ from tertulia.context.edits import LogChange, MessageChange
 from tertulia.context.log import Log
 from tertulia.context.sources import MessageSearch
 from tertulia.context.values import RelevantMessage
+from tertulia.engine.log_views import LogView
 from tertulia.engine.media_descriptions import Find
 from tertulia.engine.memory.recall import KnownFacts, MemorySources
 from tertulia.engine.store_protocols import FactStore, StoreProtocol
@@ -25,50 +25,41 @@ from tertulia.media.handles import InMemoryHandles
 from tertulia.media.values import FetchFailure, FileForm, Handle, MediaStore, StoredFile
 from tertulia.memory.values import Episode, EpisodeCursor, Fact, Subject, Summary, WindowPast, WindowPasts
 from tertulia.messages import Message, Place
-from tertulia.turns import Turn
-
-T = TypeVar("T")
 
 LONG_AGO = datetime(1970, 1, 2, tzinfo=UTC)  # files that are read count as used then: no row is written
 
 
-class PastLog(Log):
+class PastLog(LogView):
     """The log of a place up to a horizon, without later edits, deletions and reactions."""
 
     def __init__(self, log: Log, horizon: int) -> None:
-        self._log = log
+        super().__init__(log)
         self._horizon = horizon
 
     async def count(self, place: Place) -> int:
-        return min(await self._log.count(place), self._horizon)
+        return min(await self.source.count(place), self._horizon)
 
     async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
-        messages = await self._log.read(place, start, min(stop, self._horizon))
+        messages = await self.source.read(place, start, min(stop, self._horizon))
         before = await self._before(place, start) if messages else {}
         return [before.get(number, message) for number, message in enumerate(messages, max(start, 0))]
 
     async def number(self, message: Message) -> int | None:
-        number = await self._log.number(message)
+        number = await self.source.number(message)
         return number if number is not None and number < self._horizon else None
 
     async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
-        found = [one for one in await self._log.find(place, message_ids) if one[0] < self._horizon]
+        found = [one for one in await self.source.find(place, message_ids) if one[0] < self._horizon]
         before = await self._before(place, min(number for number, _ in found)) if found else {}
         return [(number, before.get(number, message)) for number, message in found]
 
-    async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
-        return await self._log.turns(messages)
-
     async def changes(self, place: Place, since: int) -> Sequence[LogChange]:
-        return [one for one in await self._log.changes(place, since) if one.position < self._horizon]
-
-    async def in_snapshot(self, reading: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
-        return await self._log.in_snapshot(lambda log: reading(PastLog(log, self._horizon)))
+        return [one for one in await self.source.changes(place, since) if one.position < self._horizon]
 
     async def _before(self, place: Place, since: int) -> dict[int, Message]:
         """Return by number the messages that were changed later, as they were before."""
         found: dict[int, Message] = {}
-        for change in await self._log.changes(place, since):
+        for change in await self.source.changes(place, since):
             if isinstance(change, MessageChange) and change.position >= self._horizon:
                 found.setdefault(change.number, change.before)
         return found
