@@ -134,8 +134,8 @@ class SqlUpdates(Repository):
 
     def _apply_change(self, database: Database, change: Change, at: datetime) -> None:
         match change:
-            case Received(message=message):
-                messages.add(database, MessageRow(message), at, "waiting")
+            case Received(message=message, addressed=addressed):
+                messages.add(database, MessageRow(message), at, "waiting", addressed)
             case Edited(message=message):
                 _edit(database, message, at, self._access.facts)
             case Deleted(place=place, message_id=message_id):
