@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
-from tertulia.engine.agents.agent import PlaceAgents
+from tertulia.engine.agents.agent import Agent, PlaceAgents
 from tertulia.engine.agents.presence import ALWAYS, Presence, Stay, known_to
 from tertulia.engine.identity import Identity
 from tertulia.engine.places import PlaceAliases
 from tertulia.engine.store_protocols import AgentStore, PlaceCast
+from tertulia.memory.values import SeenBy
 from tertulia.messages import Place, PlaceKey
 
 MAX_PLACES = 10_000  # that are known at once
@@ -86,6 +87,18 @@ class AgentPlaces:
         stays = await self._read_stays(place)
         return known_to(agent, place, tuple(stays.get(agent.name, NEVER)))
 
+    async def seen_by(self, place: Place) -> Sequence[SeenBy | None]:
+        """Return the agents of a place for which memory is not the same; None: all those that see everything.
+
+        In a direct chat nobody does: there it is the agent that answers.
+        """
+        if self._identity.cast.is_single:
+            return (None,)
+        here = await self.here(place)
+        others = [one for one in map(seen_by, here.agents) if one.present or one.own]
+        first = seen_by(here.default) if place.kind == "direct" and here.default else None
+        return list(dict.fromkeys([first, *others]))
+
     async def stays(self, place: Place) -> Mapping[str, Sequence[Stay]]:
         return await self._read_stays(place)
 
@@ -108,3 +121,7 @@ class AgentPlaces:
         if len(known) >= MAX_PLACES:
             known.clear()
         return known
+
+
+def seen_by(agent: Agent) -> SeenBy:
+    return SeenBy(agent=agent.name, present=agent.knows == "present", own=agent.memory == "own")

@@ -85,6 +85,10 @@ class Identity:
         """Return the agent that is stored under a name; the default agent for one that was removed."""
         return self.cast.get(name) or self.cast.default
 
+    def language_of(self, agent: str) -> str:
+        """Return the language of an agent's own lines; empty: that of the engine."""
+        return self.agent_named(agent).language
+
     def persona_on(self, platform: str, agent: str = "") -> Persona:
         """Return the persona of an agent, with the name of our account where it has none."""
         persona = self.agent_named(agent).persona

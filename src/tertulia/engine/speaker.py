@@ -7,12 +7,12 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from tertulia.decisions import Decision
+from tertulia.engine.agent_places import seen_by
 from tertulia.engine.agents.agent import Agent
 from tertulia.engine.memory import Memory
 from tertulia.engine.prompt_builder import PromptBuilder, PromptLayout, PromptSources
 from tertulia.engine.shared import Shared
-from tertulia.memory.values import SeenBy
-from tertulia.messages import Message, Place
+from tertulia.messages import Message
 from tertulia.models.base import Model
 from tertulia.run.journal import Run
 from tertulia.toolbox.toolbox import Toolbox
@@ -100,23 +100,10 @@ class Speakers:
             layout = replace(self._layout, profile=agent.profile) if agent.profile else self._layout
             sources = self._sources
             if self._memory and not cast.is_single:
-                sources = replace(sources, knowledge=self._memory.knowledge_of(_seen_by(agent)))
+                sources = replace(sources, knowledge=self._memory.knowledge_of(seen_by(agent)))
             prompts = PromptBuilder(sources, layout, self._shared, agent=stored)
             known = self._known[agent.name] = Speaker(agent, stored, self.defaults, prompts, now=self._shared.now)
         return known
-
-    async def seen_by(self, place: Place) -> Sequence[SeenBy | None]:
-        """Return the agents of a place for which memory is not the same; None: all those that see everything.
-
-        In a direct chat nobody does: there it is the agent that answers.
-        """
-        if self._shared.identity.cast.is_single:
-            return (None,)
-        here = await self._shared.agent_places.here(place)
-        is_direct = place.kind == "direct"
-        others = [seen_by for seen_by in map(_seen_by, here.agents) if seen_by.present or seen_by.own]
-        first = _seen_by(here.default) if is_direct and here.default else None
-        return list(dict.fromkeys([first, *others]))
 
     def has(self, name: str) -> bool:
         """Return whether an agent is stored under a name, and was not removed."""
@@ -127,7 +114,3 @@ class Speakers:
         """All models that agents may ask."""
         own = [model for agent in self._shared.identity.cast.agents for model in agent.models]
         return list(dict.fromkeys([*self.defaults.models, *own]))
-
-
-def _seen_by(agent: Agent) -> SeenBy:
-    return SeenBy(agent=agent.name, present=agent.knows == "present", own=agent.memory == "own")

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from msgspec import Struct
 
@@ -23,6 +23,9 @@ class RunContext(Struct, frozen=True, kw_only=True):
     place: Place | None = None
     author: Author | None = None  # of `message`
     message: Message | None = None  # the target, as the model was shown it
+    agent: str = ""  # the name of the agent that answers; empty: the only one
+    knows: Literal["all", "present"] = "all"  # `Agent.knows`
+    memory: Literal["shared", "own"] = "shared"  # `Agent.memory`
     batch: tuple[str, ...] = ()  # the ids of all messages that are answered, `message` among them
 
     @property

@@ -15,13 +15,14 @@ from tertulia.errors import InvalidValue
 from tertulia.memory.facts import (
     HEARSAY_FACTOR,
     NO_LIMIT,
+    as_own,
     default_scope,
     is_from,
     is_same_person,
     is_same_place,
     subject_of,
 )
-from tertulia.memory.values import Fact, Facts, Subject
+from tertulia.memory.values import Fact, Facts, SeenBy, Subject
 from tertulia.memory.verify.claims import unfit_reason
 from tertulia.memory.verify.clauses import supporting_messages
 from tertulia.memory.verify.comparison import FactWords, comparable_words, contains_any
@@ -112,8 +113,10 @@ def memory_tools(store: StoreProtocol, now: Callable[[], datetime], zone: str = 
         sources = await asyncio.to_thread(supporting_messages, text, whom, evidence)
         _require_support(text, whom, sources)
         subject = subject_of(whom, request.place)
-        await facts.learn([_new_fact(request, subject, text, sources, now())])
-        stored = _find_same(await _visible_facts(facts, request, subject), request.call, text)
+        new = _new_fact(request, subject, text, sources, now())
+        new = as_own(new, context.agent) if context.agent and context.memory == "own" else new
+        await facts.learn([new])
+        stored = _find_same(await _visible_facts(facts, request, subject), new.id, text)
         if stored is None:
             raise InvalidValue("that cannot be remembered: its message is gone, or its author is blocked")
         return _as_result(stored, clock)
@@ -164,7 +167,11 @@ async def _read_request(log: Log, context: RunContext) -> Request:
 
 
 async def _visible_facts(facts: Facts, request: Request, subject: Subject, limit: int = NO_LIMIT) -> Sequence[Fact]:
-    return await facts.about(subject, place=request.place, asked_by=request.person, limit=limit)
+    about, place = request.context, request.place
+    seen_by = (
+        SeenBy(agent=about.agent, present=about.knows == "present", own=about.memory == "own") if about.agent else None
+    )
+    return await facts.about(subject, place=place, asked_by=request.person, limit=limit, seen_by=seen_by)
 
 
 async def _find_fact(facts: Facts, request: Request, given: str) -> Fact:

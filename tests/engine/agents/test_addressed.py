@@ -1,5 +1,7 @@
 """What a platform says of whom a message is for goes before the words of the message."""
 
+from typing import Any
+
 import pytest
 
 from engine.engines import BOB, DIRECT, GROUP, engine_with, said
@@ -18,7 +20,7 @@ BURSTS = Behavior(debounce=0.2, max_debounce=1.0)
 
 
 async def decided(
-    store: Store, *heard: Received, place: Place = GROUP, **changes: object
+    store: Store, *heard: Received, place: Place = GROUP, **changes: Any
 ) -> list[tuple[str, str, str | None]]:
     """The decisions about messages that a platform hears at once: whose, why and how they were called."""
     async with engine_with(Scripted(*["Yes."] * 9), store=store, **{"agents": AGENTS, **changes}) as engine:
@@ -67,7 +69,7 @@ async def test_the_only_agent_answers_where_the_platform_names_it(
 
 
 async def test_a_burst_and_an_album_are_answered_together(store: Store) -> None:
-    def one(number: int, addressed: tuple[str, ...] | None, **changes: object) -> Received:
+    def one(number: int, addressed: tuple[str, ...] | None, **changes: Any) -> Received:
         return Received(message=said(f"part {number}", number, place=GROUP, **changes), addressed=addressed)
 
     heard = [one(1, ("Hume",)), one(2, None), one(3, ("Kant",), album="a"), one(4, None, album="a")]
