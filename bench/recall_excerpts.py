@@ -7,9 +7,10 @@ from bench.locomo import Conversation, Question
 from msgspec.structs import replace
 
 from tertulia.memory.retrieval.terms import terms
-from tertulia.memory.values import IndexReader, PlaceView, Posting, Row, SeenBy, WantedTerm
+from tertulia.memory.values import IndexReader, PlaceView, Posting, Row, WantedTerm
 from tertulia.messages import Author, Message, Place
 from tertulia.parts import Text
+from tertulia.seen_by import SeenBy
 
 WITHOUT = 0.3  # how many parts do not hold what is asked for
 VARIED = 0.3  # how many questions are asked without names, and how many in other forms

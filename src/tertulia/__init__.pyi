@@ -187,6 +187,9 @@ from .platform import (
     Deleted as Deleted,
 )
 from .platform import (
+    Delivered as Delivered,
+)
+from .platform import (
     Delivery as Delivery,
 )
 from .platform import (

@@ -106,6 +106,17 @@ class CommandInfo(Struct, frozen=True, kw_only=True):
     descriptions: dict[str, str]  # by language, as in `Author.language`; that under "" is for all others
 
 
+class Delivered(Struct, frozen=True, kw_only=True, tag_field="kind", tag="delivered"):
+    """A delivery of ours arrived. It settles one whose receipt is lost, or still to come.
+
+    Where the service does not tell ids of deliveries, our own message as `Received` says the same by its text.
+    """
+
+    place: Place
+    delivery_id: str
+    message_id: str
+
+
 class PlaceMigrated(Struct, frozen=True, kw_only=True, tag_field="kind", tag="place migrated"):
     """A place has a new id."""
 
@@ -132,7 +143,9 @@ class Stopped(Struct, frozen=True, kw_only=True, tag_field="kind", tag="stopped"
     author: Author | None = None  # must be who asked, or an administrator, as for `/stop`; None: not checked
 
 
-Change = Received | Edited | Deleted | Reacted | Commanded | PlaceMigrated | PlaceJoined | PlaceLeft | Stopped
+Change = (
+    Received | Edited | Deleted | Reacted | Commanded | Delivered | PlaceMigrated | PlaceJoined | PlaceLeft | Stopped
+)
 
 
 def places_of(change: Change) -> tuple[Place, ...]:
@@ -142,7 +155,7 @@ def places_of(change: Change) -> tuple[Place, ...]:
             return (message.place,)
         case PlaceMigrated(old=old, new=new):
             return old, new
-        case Deleted(place=place) | Reacted(place=place) | Stopped(place=place):
+        case Deleted(place=place) | Reacted(place=place) | Delivered(place=place) | Stopped(place=place):
             return (place,)
         case PlaceJoined(place=place) | PlaceLeft(place=place):
             return (place,)

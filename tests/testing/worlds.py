@@ -45,6 +45,9 @@ class ExampleWorld(PlatformWorld):
     async def deliver_again(self) -> None:
         self.service.deliver_again()
 
+    async def echo(self, place: Place, message_id: str) -> None:
+        self.service.echo(message_id, self.platform().me, place_kind=place.kind)
+
     async def fail(self, *faults: Fault) -> None:
         self.service.faults.extend(faults)
 

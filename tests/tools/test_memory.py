@@ -15,6 +15,7 @@ from tertulia.memory.values import Fact
 from tertulia.messages import Author, Place
 from tertulia.models.scripted import Scripted
 from tertulia.parts import ToolCall, ToolResult
+from tertulia.seen_by import SeenBy
 from tertulia.toolbox.toolbox import Toolbox
 from tertulia.tools.memory import JUST_SAID, MAX_FACT_TEXT, NOTHING, PROPOSED, memory_tools
 
@@ -47,7 +48,15 @@ def a_toolbox(store: Store) -> Toolbox:
 
 
 async def called(
-    store: Store, name: str, *, place: Place = GROUP, target: str = "m1", run: str = "r1", number: int = 0, **args: Any
+    store: Store,
+    name: str,
+    *,
+    place: Place = GROUP,
+    target: str = "m1",
+    run: str = "r1",
+    number: int = 0,
+    seen_by: SeenBy | None = None,
+    **args: Any,
 ) -> ToolResult:
     context = RunContext(
         run_id=run,
@@ -57,6 +66,7 @@ async def called(
         place=place,
         message=a_message(id=target, place=place),
         batch=(target,),
+        seen_by=seen_by,
     )
     (result,) = await a_toolbox(store).run([ToolCall(id="a", name=name, args=args)], context)
     return result
@@ -366,3 +376,25 @@ async def test_a_fact_in_the_first_person_and_the_same_that_was_learned_are_one(
         await store.facts.learn([learned])
 
     assert [(fact.text, fact.key) for fact in await store.facts.listed()] == [("Is shy.", "other")]
+
+
+async def test_an_agent_recalls_what_was_said_while_it_was_there(store: Store) -> None:
+    await value(store, "remember", fact="likes tea")
+    await store.agents.join(GROUP, "Kant", at=NOW, since=0)
+    await store.agents.join(GROUP, "Hume", at=NOW)
+    kant, hume = (SeenBy(agent=name, present=True) for name in ("Kant", "Hume"))
+
+    assert [fact["fact"] for fact in await value(store, "recall", seen_by=kant)] == ["likes tea"]
+    assert await value(store, "recall", seen_by=hume) == []
+    assert [one["said"] for one in await value(store, "why", fact="likes tea", seen_by=kant)] != []
+    assert "nothing like that" in await refusal(store, "why", fact="likes tea", seen_by=hume)
+    assert "nothing like that" in await value(store, "forget", fact="likes tea", seen_by=hume)
+
+
+async def test_what_an_agent_with_a_memory_of_its_own_remembers_is_its_own(store: Store) -> None:
+    kant = SeenBy(agent="Kant", own=True)
+    await value(store, "remember", fact="likes tea", seen_by=kant)
+
+    assert [fact.agent for fact in await store.facts.listed()] == ["Kant"]
+    assert len(await value(store, "recall", seen_by=kant)) == 1
+    assert await value(store, "recall", seen_by=SeenBy(agent="Hume")) == []

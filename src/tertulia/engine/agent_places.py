@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
-from tertulia.engine.agents.agent import Agent, PlaceAgents
+from tertulia.engine.agents.agent import PlaceAgents
 from tertulia.engine.agents.presence import ALWAYS, Presence, Stay, known_to
 from tertulia.engine.identity import Identity
 from tertulia.engine.places import PlaceAliases
 from tertulia.engine.store_protocols import AgentStore, PlaceCast
-from tertulia.memory.values import SeenBy
 from tertulia.messages import Place, PlaceKey
+from tertulia.seen_by import SeenBy
 
 MAX_PLACES = 10_000  # that are known at once
 NEVER: Presence = ()
@@ -39,9 +39,9 @@ class AgentPlaces:
     async def here(self, place: Place) -> PlaceAgents:
         """Return the agents of a place."""
         cast = self._identity.cast
-        if cast.is_single:
-            return cast.in_place(place, former_ids=self._former_ids(place))
-        chosen = await self.chosen(place)
+        if cast.is_single and not (only := cast.default).places:
+            return PlaceAgents(agents=cast.agents, default=only, account=only)
+        chosen = PlaceCast() if cast.is_single else await self.chosen(place)
         return cast.in_place(
             place, former_ids=self._former_ids(place), listed=chosen.agents or (), default=chosen.default or ""
         )
@@ -95,8 +95,8 @@ class AgentPlaces:
         if self._identity.cast.is_single:
             return (None,)
         here = await self.here(place)
-        others = [one for one in map(seen_by, here.agents) if one.present or one.own]
-        first = seen_by(here.default) if place.kind == "direct" and here.default else None
+        others = [one for one in [agent.seen_by for agent in here.agents] if one.present or one.own]
+        first = here.default.seen_by if place.kind == "direct" and here.default else None
         return list(dict.fromkeys([first, *others]))
 
     async def stays(self, place: Place) -> Mapping[str, Sequence[Stay]]:
@@ -121,7 +121,3 @@ class AgentPlaces:
         if len(known) >= MAX_PLACES:
             known.clear()
         return known
-
-
-def seen_by(agent: Agent) -> SeenBy:
-    return SeenBy(agent=agent.name, present=agent.knows == "present", own=agent.memory == "own")

@@ -14,6 +14,7 @@ from tertulia.platform import (
     Change,
     Commanded,
     Deleted,
+    Delivered,
     Edited,
     PlaceJoined,
     PlaceLeft,
@@ -75,7 +76,7 @@ def _author_of(change: Change) -> Author | None:
             return message.author
         case Reacted(author=author) | Stopped(author=author):
             return author
-        case Deleted() | PlaceMigrated() | PlaceLeft() | PlaceJoined():
+        case Deleted() | Delivered() | PlaceMigrated() | PlaceLeft() | PlaceJoined():
             return None
         case _:
             assert_never(change)

@@ -57,30 +57,33 @@ async def require_right_to_clear(place: Place, person: Author, is_administrator:
 
 
 class Behavior(Struct, frozen=True, kw_only=True):
-    """How an agent behaves. Every field has a default."""
+    """How an engine and its agents behave. Every field has a default."""
 
+    # of its agents; what an `Agent` says itself goes before it
     names: tuple[str, ...] = ()  # other names that people use for the agent
     answer_if: Rule | None = None  # says whether a group message that is not addressed to the agent is answered
+    cancel_tasks: str = "sends"  # which tasks of older plans a new run cancels: a name in tasks.task.POLICIES
+    blocks: tuple[str, ...] | None = None  # kinds of task blocks that a model is offered; (): none; None: all
+    model_may: frozenset[str] = frozenset()  # which of tasks.kinds.DESTRUCTIVE a model may use
+    error_text: Callable[[TertuliaError], str] = error_text  # for a person whose message could not be answered
+    forget_question: Callable[[Sequence[Fact]], str] = forget_question  # about facts that a model would forget
+    language: str = "en"  # of the lines for people whose own is unknown, or has no lines
+    lines: dict[str, dict[str, str]] = {}  # added or changed lines, by language and name: engine.languages.lines
+
+    # of the engine
     agents_in_a_row: int = 2  # messages of agents after which the agent waits for a person
     debounce: float = 1.5  # seconds without another message of the author, after which the burst is answered
     max_debounce: float = 10.0  # seconds after which a burst is answered in any case
     during_run: Literal["next_run", "next_step"] = "next_run"  # what answers messages that come during one
     doubtful_replies: Literal["hold", "resend"] = "hold"  # what is done with replies whose outcome is unknown
-    cancel_tasks: str = "sends"  # which tasks of older plans a new run cancels: a name in tasks.task.POLICIES
     retry: Retry = RETRY  # of failed tasks
     max_runs: int = 32  # runs in all places together, without those that wait for a model
     prices: Prices = PRICES  # of models, by their names
-    blocks: tuple[str, ...] | None = None  # kinds of task blocks that a model is offered; (): none; None: all
-    model_may: frozenset[str] = frozenset()  # which of tasks.kinds.DESTRUCTIVE a model may use
     keep_updates: timedelta = timedelta(days=7)  # how long raw updates are stored
     keep_prompts: timedelta = timedelta(days=30)  # how long the prompts of a run are stored after its end
     max_resumes: int = 10  # times that a run is resumed after a crash before it fails
-    error_text: Callable[[TertuliaError], str] = error_text  # for a person whose message could not be answered
-    forget_question: Callable[[Sequence[Fact]], str] = forget_question  # about facts that a model would forget
     owners: tuple[str, ...] = ()  # who runs the agent: their accounts, as `service:id`; they administer every place
     allowed_places: tuple[str, ...] = ()  # as `service:id`, or a kind of places such as `direct`; empty: all
-    language: str = "en"  # of the lines for people whose own is unknown, or has no lines
-    lines: dict[str, dict[str, str]] = {}  # added or changed lines, by language and name: engine.languages.lines
 
     def __post_init__(self) -> None:
         if self.cancel_tasks not in POLICIES:

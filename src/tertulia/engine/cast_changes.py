@@ -1,7 +1,5 @@
 """Changes of the cast: agents are added, changed and removed while the engine runs."""
 
-from collections.abc import Sequence
-
 from tertulia.context.values import Persona
 from tertulia.engine.agents.agent import Agent, Cast
 from tertulia.engine.agents.names import name_key
@@ -11,7 +9,6 @@ from tertulia.engine.shared import Shared
 from tertulia.engine.store_protocols import AddedAgent, OutboxItem
 from tertulia.errors import InvalidValue
 from tertulia.messages import Reply
-from tertulia.tasks.task import Task
 
 
 class CastChanges:
@@ -31,6 +28,9 @@ class CastChanges:
         if self._shared.identity.has_owners:
             self._added = {one.name: one for one in await self._store.added()}
             self._shared.identity.cast = self._with_added(self._configured, lenient=True)
+        for name in await self._store.awaited():
+            if self._shared.identity.cast.get(name) is None:
+                await self._drop(name)
 
     async def configure(self, cast: Cast) -> None:
         """Take over the agents of a config."""
@@ -85,10 +85,11 @@ class CastChanges:
         self._shared.agent_places.clear()
         for name in gone:
             self._workers.stop_agent(name)
-            await self._tell(name, await self._store.drop_waiting(name, at=self._shared.now()))
+            await self._drop(name)
 
-    async def _tell(self, name: str, cancelled: Sequence[Task]) -> None:
-        """Say in each place how many planned tasks of a removed agent will not be done."""
+    async def _drop(self, name: str) -> None:
+        """End what waits for a removed agent; say in each place how many of its tasks will not be done."""
+        cancelled = await self._store.drop_waiting(name, at=self._shared.now())
         places = {task.place.key: task.place for task in cancelled}
         lines = self._shared.behavior.lines_in("")
         items = [

@@ -23,6 +23,7 @@ from tertulia.platform import (
     Change,
     Commanded,
     Deleted,
+    Delivered,
     Edited,
     PlaceJoined,
     PlaceLeft,
@@ -102,7 +103,7 @@ class Door:
                 return replace(change, message=identity.attribute(message))
             case PlaceMigrated(old=old, new=new):
                 return PlaceMigrated(old=identity.with_service(old), new=identity.with_service(new))
-            case Deleted() | Reacted() | PlaceJoined() | PlaceLeft() | Stopped():
+            case Deleted() | Reacted() | Delivered() | PlaceJoined() | PlaceLeft() | Stopped():
                 return replace(change, place=identity.with_service(change.place))
             case _:
                 assert_never(change)
@@ -115,6 +116,8 @@ class Door:
             match change:
                 case Received(message=message):
                     self._workers.wake(message.place)
+                case Delivered(place=place):
+                    self._workers.wake(place)  # other agents may answer it
                 case Edited(message=message):
                     self._workers.wake(message.place)  # a message that names us since its edit waits
                     self._learn(message.place)

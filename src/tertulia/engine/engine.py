@@ -292,15 +292,19 @@ class Engine:
         self._require_platform(platform)
         return PlatformInbox(platform, self._parts.door, self._shared)
 
-    async def say(self, place: Place, text: str) -> str:
+    async def say(self, place: Place, text: str, *, agent: str = "") -> str:
         """Send a text that answers no message; return the id of its delivery. It is stored when this returns.
+
+        It is said by the agent of that name, by default by the one whose account it is.
 
         Its kind is `notice`. It becomes part of the conversation, unlike the answer to a command.
         """
         self._require_running(place)
         identity = self._shared.identity
         reply = Reply(place=identity.with_service(place), text=text)
-        agent = identity.account_agent(place.platform)
+        if agent and identity.cast.get(agent) is None:
+            raise InvalidValue(f"no agent is named {agent!r}")
+        agent = identity.stored(agent) if agent else identity.account_agent(place.platform)
         _require_types(reply, Reply)
         if not text.strip():
             raise InvalidValue("the text to say is empty")

@@ -16,6 +16,7 @@ from tertulia.errors import InvalidValue
 from tertulia.messages import Author, Message, Place
 from tertulia.parts import foreign_parts
 from tertulia.platform import Platform
+from tertulia.seen_by import SeenBy
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +69,7 @@ class Identity:
         role_timeout: float = ROLE_TIMEOUT,
     ) -> None:
         self.cast = cast
+        self._authors: dict[tuple[str, str], tuple[Cast, Author, Author]] = {}  # as they were made, and of what
         self._owners = frozenset(owners)
         self._role_timeout = role_timeout
         self.platforms = platforms
@@ -89,6 +91,14 @@ class Identity:
         """Return the language of an agent's own lines; empty: that of the engine."""
         return self.agent_named(agent).language
 
+    def seen_by(self, name: str) -> SeenBy | None:
+        """Return what of memory the agent that is stored under a name sees; None for the only one, which sees all."""
+        return None if self.cast.is_single else self.agent_named(name).seen_by
+
+    def stored(self, name: str) -> str:
+        """Return the name under which an agent is stored."""
+        return self.cast.stored_name(self.agent_named(name))
+
     def persona_on(self, platform: str, agent: str = "") -> Persona:
         """Return the persona of an agent, with the name of our account where it has none."""
         persona = self.agent_named(agent).persona
@@ -96,8 +106,13 @@ class Identity:
 
     def author_on(self, platform: str, agent: str = "") -> Author:
         """Return an agent as an author: our account, under the name of the agent where there are several."""
-        me, persona = self.platforms[platform].me, self.persona_on(platform, agent)
-        return replace(me, persona=persona.name, name=me.name if self.cast.is_single else persona.name)
+        me, cast = self.platforms[platform].me, self.cast
+        known = self._authors.get((platform, agent))
+        if known is None or known[0] is not cast or known[1] != me:
+            name = self.persona_on(platform, agent).name
+            known = cast, me, replace(me, persona=name, name=me.name if cast.is_single else name)
+            self._authors[platform, agent] = known
+        return known[2]
 
     def account_agent(self, platform: str) -> str:
         """Return the stored name of the agent that an account of ours is: its own one, else the default agent."""

@@ -138,12 +138,12 @@ class SentSummary(Struct, frozen=True, kw_only=True):
     step: int
     at: datetime
     model: str
-    target: NumberedMessage | None  # of its run
-    after: tuple[str, ...]  # names of the tools that ran since the step before
-    layers: tuple[str, ...]  # names
+    target: NumberedMessage | None = None  # of its run
+    after: tuple[str, ...] = ()  # names of the tools that ran since the step before
+    layers: tuple[str, ...] = ()  # names
     size: PromptSize
-    spent: Spent
-    status: Literal["answered", "failed", "stopped", "under way"]
+    spent: Spent = Spent()
+    status: Literal["answered", "failed", "stopped", "under way"] = "under way"
 
 
 class PersonSummary(Struct, frozen=True, kw_only=True):

@@ -181,6 +181,7 @@ class RunExecutor:
         self.kinds = kinds
         self.media = media
         self._shared = shared
+        self.identity = shared.identity
         self._limits = shared.limits
         self._events = shared.events
         self._now = shared.now
@@ -198,7 +199,7 @@ class RunExecutor:
         place, delimiter = journal.run.place, await shared.delimiters.get(journal.run.place)
         is_watched = self._events.has_readers or self._previews.is_visible(place)
         attachments = self._attachments.for_run(partial(markup, delimiter=delimiter), limits=self._media_limits)
-        host = _EngineHost(self, begun, speaker, slot, attachments, joins)
+        host = _EngineHost(self, begun, slot, attachments, joins)
         loop = RunLoop(
             journal,
             host,
@@ -282,19 +283,12 @@ class _EngineHost(RunHost):
     """What the loop of a run asks of the engine."""
 
     def __init__(
-        self,
-        executor: RunExecutor,
-        begun: Begun,
-        speaker: Speaker,
-        slot: Slot,
-        attachments: Attachments,
-        joins: Joins | None,
+        self, executor: RunExecutor, begun: Begun, slot: Slot, attachments: Attachments, joins: Joins | None
     ) -> None:
         super().__init__(attachments=attachments, expired_files=executor.expired_files)
         self.texts = ParsedTexts(executor.kinds)
         self._executor = executor
         self._begun = begun
-        self._agent = speaker.agent
         self._target = begun.target
         self._slot = slot
         self._joins = joins
@@ -316,17 +310,10 @@ class _EngineHost(RunHost):
         return await self._executor.completion.correction(self.texts, self._target.place, response)
 
     def tool_context(self, run: Run, tool: ToolRun) -> RunContext:
-        target, agent, context = self._target, self._agent, super().tool_context(run, tool)
-        return replace(
-            context,
-            place=run.place,
-            author=target.author,
-            message=target,
-            batch=run.taken,
-            agent=run.agent,
-            knows=agent.knows,
-            memory=agent.memory,
-        )
+        target, context = self._target, super().tool_context(run, tool)
+        seen_by = self._executor.identity.seen_by(run.agent)
+        context = replace(context, agent=run.agent, seen_by=seen_by)
+        return replace(context, place=run.place, author=target.author, message=target, batch=run.taken)
 
     async def store_media(self, run: Run, result: ToolResult) -> ToolResult:
         return await self._executor.media.add_files_to_result(run, result)

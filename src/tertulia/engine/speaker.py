@@ -1,13 +1,12 @@
 """Speakers: the agents, with what their runs use."""
 
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from random import Random
 
 from msgspec.structs import replace
 
 from tertulia.decisions import Decision
-from tertulia.engine.agent_places import seen_by
 from tertulia.engine.agents.agent import Agent
 from tertulia.engine.memory import Memory
 from tertulia.engine.prompt_builder import PromptBuilder, PromptLayout, PromptSources
@@ -39,6 +38,7 @@ class Speaker:
         self.prompts = prompts
         self._defaults = defaults
         self._now = now
+        self._ids = Random()  # noqa: S311 (no secrets; to ask the system for each lets other threads take the interpreter)
 
     @property
     def models(self) -> tuple[Model, ...]:
@@ -56,7 +56,7 @@ class Speaker:
         """Return a run that takes *messages* and answers *target*; it has not begun."""
         at = self._now()
         return Run(
-            id=f"{int(at.timestamp()) & 0xFFFFFF:06x}{secrets.token_hex(7)}",
+            id=f"{int(at.timestamp()) & 0xFFFFFF:06x}{self._ids.getrandbits(56):014x}",
             place=target.place,
             target=target.id,
             taken=tuple(message.id for message in messages),
@@ -100,7 +100,7 @@ class Speakers:
             layout = replace(self._layout, profile=agent.profile) if agent.profile else self._layout
             sources = self._sources
             if self._memory and not cast.is_single:
-                sources = replace(sources, knowledge=self._memory.knowledge_of(seen_by(agent)))
+                sources = replace(sources, knowledge=self._memory.knowledge_of(agent.seen_by))
             prompts = PromptBuilder(sources, layout, self._shared, agent=stored)
             known = self._known[agent.name] = Speaker(agent, stored, self.defaults, prompts, now=self._shared.now)
         return known

@@ -470,6 +470,10 @@ class AgentStore(Protocol):
         """Return the places where an agent is."""
         ...
 
+    async def awaited(self) -> Sequence[str]:
+        """Return the agents for which messages wait, or that have planned tasks; not the default one."""
+        ...
+
     async def drop_waiting(self, agent: str, *, at: datetime) -> Sequence[Task]:
         """End what waits for an agent that was removed: messages, and its tasks. Return these, cancelled."""
         ...

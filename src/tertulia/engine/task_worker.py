@@ -324,8 +324,8 @@ class BuiltinTasks:
         ]
         if len(facts) < len(found):
             log.info("task %s: %d of %d facts rejected", task.id, len(found) - len(facts), len(found))
-        own = self._shared.identity.agent_named(task.agent).memory == "own"
-        await self._facts.learn([as_own(fact, task.agent) for fact in facts] if task.agent and own else facts)
+        seen_by = self._shared.identity.seen_by(task.agent)
+        await self._facts.learn([as_own(fact, seen_by.agent) for fact in facts] if seen_by and seen_by.own else facts)
 
     async def _forget(self, task: Task) -> Sequence[Reply]:
         facts, near = task.args.get("facts"), task.args.get("reply_to")

@@ -15,8 +15,9 @@ from tertulia.memory.retrieval.features import Bytes, Floats, build_columns, vec
 from tertulia.memory.retrieval.index import MAX_QUERY_LENGTH, parse_query
 from tertulia.memory.retrieval.ranker import PlaceIndex, Postings, ScoredCandidates, explain, look_up, name_terms
 from tertulia.memory.retrieval.terms import term_prefix, words
-from tertulia.memory.values import IndexReader, PlaceView, Query, SeenBy
+from tertulia.memory.values import IndexReader, PlaceView, Query
 from tertulia.messages import Author, Message, Place
+from tertulia.seen_by import SeenBy
 
 log = logging.getLogger(__name__)
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from tertulia.errors import InvalidValue
 from tertulia.messages import Author, Message, Place
+from tertulia.seen_by import SeenBy
 
 Scope = Literal[
     "chat",  # where it was said; of a group also in their direct chats, if only the person it is about said so
@@ -34,18 +35,6 @@ class Subject(Struct, frozen=True, kw_only=True, omit_defaults=True):
     platform: str
     id: str
     name: str = ""
-
-
-class SeenBy(Struct, frozen=True, kw_only=True):
-    """An agent that reads memory. Of direct chats it sees only what was said while it was there."""
-
-    agent: str
-    present: bool = False  # of groups too
-    own: bool = False  # of facts and summaries only its own, not those that all agents share
-
-    def is_limited_in(self, place: Place) -> bool:
-        """Return whether it sees only what was said in a place while it was there."""
-        return self.present or place.kind == "direct"
 
 
 class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -274,8 +263,8 @@ class Facts(Protocol):
 
     async def get(self, fact_id: str) -> Fact | None: ...
 
-    async def why(self, fact_id: str) -> Sequence[Message]:
-        """Return the messages a fact was learned from, oldest first."""
+    async def why(self, fact_id: str, *, seen_by: SeenBy | None = None) -> Sequence[Message]:
+        """Return the messages a fact was learned from, oldest first; with *seen_by* those that this agent sees."""
         ...
 
     async def forget(self, fact_ids: Sequence[str], *, at: datetime | None = None) -> int:

@@ -82,6 +82,12 @@ class SqlAgents(Repository):
         present = "SELECT place FROM presences WHERE agent = :agent AND until IS NULL"
         return _places(database, present, agent)
 
+    @reading
+    def awaited(self, database: Database) -> Sequence[str]:
+        select = """SELECT agent FROM decisions WHERE agent <> '' AND reason = 'waiting'
+            UNION SELECT agent FROM tasks WHERE agent <> '' AND status = 'pending' ORDER BY agent"""
+        return [agent for (agent,) in database.all(select)]
+
     async def drop_waiting(self, agent: str, *, at: datetime) -> Sequence[Task]:
         def drop(database: Database) -> Sequence[Task]:
             decisions.drop_agent(database, agent, at)

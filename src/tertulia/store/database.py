@@ -9,6 +9,7 @@ Rules for statements, so that SQLite and PostgreSQL take the same text:
 - `IS NOT DISTINCT FROM` compares with a value that may be NULL. The larger of two numbers is a `CASE`.
 - `DO UPDATE` names the table of the columns that it reads: `calls = usage.calls + excluded.calls`.
 - An error ends the transaction. So ask first; never catch the error of a statement and go on.
+- Rows that are structs are read and written by one `Rows` for each struct.
 - A statement that is used once stands where it is used. Others are constants, with a sentence above each.
 """
 

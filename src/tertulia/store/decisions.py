@@ -21,8 +21,9 @@ from tertulia.messages import Place
 from tertulia.run.journal import Run
 from tertulia.store import events
 from tertulia.store.database import Database, Row
-from tertulia.store.encoding import PLACE, STRINGS, Columns, dumps, format_time
+from tertulia.store.encoding import PLACE, STRINGS, dumps, format_time
 from tertulia.store.identities import find_place
+from tertulia.store.rows import Rows
 
 _WAITS = "reason = 'waiting'"
 _OPEN = "reason NOT IN ('withdrawn', 'forgotten', 'place left')"  # an album may have been skipped before
@@ -46,7 +47,7 @@ _ADD_MEANT = f"""INSERT INTO decisions (message, agent, place, position, reason,
 # removes undecided rows beside those of an agent
 _DROP_UNDECIDED = f"""DELETE FROM decisions WHERE {_OF_MESSAGES} AND {_UNDECIDED} AND {_HAS_ROW}
     RETURNING (SELECT m.message_id FROM messages m WHERE m.id = message)"""
-_COLUMNS = Columns(Decision, "agent reason address edited run_id at")
+_DECISIONS = Rows(Decision, "decisions d", "agent reason address edited run_id at")
 _ANSWERED = Decision(reason="answered")
 
 
@@ -163,21 +164,19 @@ def move(database: Database, message: int, to: int | None) -> None:
 
 def read(database: Database, messages: Sequence[int]) -> dict[int, tuple[Decision, ...]]:
     """Return the decisions about messages by their rows: one for each agent."""
-    select = f"SELECT message, {_COLUMNS} FROM decisions WHERE message IN (:messages) ORDER BY position, agent"
-    found: dict[int, tuple[Decision, ...]] = dict.fromkeys(messages, ())
-    for message, *columns in database.all(select, messages=list(messages)):
-        found[message] += (_COLUMNS.decode(columns),)
-    return found
+    which = "WHERE d.message IN (:messages) ORDER BY d.position, d.agent"
+    found = _DECISIONS.by(database, "d.message", which, messages=list(messages))
+    return {message: tuple(found.get(message, ())) for message in messages}
 
 
 def find_faults(database: Database) -> Iterator[str]:
     """Yield the decisions that cannot be read, are of another place, or name a run that does not exist."""
-    select = f"""SELECT {_COLUMNS.of("d")}, d.message, CASE WHEN d.place = m.place THEN 1 ELSE 0 END,
+    select = f"""SELECT {_DECISIONS}, d.message, CASE WHEN d.place = m.place THEN 1 ELSE 0 END,
             CASE WHEN d.run_id IS NULL OR r.id IS NOT NULL THEN 1 ELSE 0 END
         FROM decisions d JOIN messages m ON m.id = d.message LEFT JOIN runs r ON r.run_id = d.run_id"""
     for *row, message, is_of_place, has_run in database.all(select):
         try:
-            _COLUMNS.decode(row)
+            _DECISIONS.decode(row)
         except (StoreBroken, ValueError) as error:
             yield f"the decision about message {message}: {error}"
         if not is_of_place:

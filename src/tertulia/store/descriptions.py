@@ -9,10 +9,11 @@ from msgspec.structs import replace
 from tertulia.media.descriptions import Description, DescriptionFailure
 from tertulia.messages import Message, Place
 from tertulia.store import search_index
-from tertulia.store.database import Database, Row, insert_row, upsert_row
-from tertulia.store.encoding import ANY, Columns, clean, dumps
+from tertulia.store.database import Database, Row, insert_row
+from tertulia.store.encoding import ANY, clean, dumps
 from tertulia.store.identities import find_place
 from tertulia.store.message_rows import FIND_MESSAGE, known_messages
+from tertulia.store.rows import Rows
 from tertulia.store.threads import Access, Repository, reading, writing
 from tertulia.timezones import utc
 
@@ -31,7 +32,7 @@ _SELECT = """SELECT d.unique_id, d.body, coalesce(p.position, 0) FROM descriptio
     LEFT JOIN description_positions p ON p.unique_id = d.unique_id AND p.made_by = d.made_by AND p.place = :place
     WHERE d.unique_id IN (:asked) ORDER BY d.id"""
 
-_FAILURE = Columns(DescriptionFailure, "why failures retry_at")
+_FAILURES = Rows(DescriptionFailure, "description_failures", "why failures retry_at")
 
 
 class SqlDescriptions(Repository):
@@ -91,17 +92,16 @@ class SqlDescriptions(Repository):
 
     @reading
     def failures(self, database: Database, unique_ids: Collection[str], *, by: str) -> dict[str, DescriptionFailure]:
-        select = f"""SELECT unique_id, {_FAILURE} FROM description_failures
+        select = f"""SELECT unique_id, {_FAILURES} FROM description_failures
             WHERE made_by = :made_by AND unique_id IN (:asked)"""
         rows = _rows_of(database, select, unique_ids, made_by=clean(by))
-        return {unique_id: _FAILURE.decode(row) for unique_id, *row in rows}
+        return {unique_id: _FAILURES.decode(row) for unique_id, *row in rows}
 
     @writing
     def fail(self, database: Database, unique_id: str, failure: DescriptionFailure, *, by: str) -> None:
         if not self._is_forgotten(database, unique_id):
-            row = _FAILURE.encode(replace(failure, retry_at=utc(failure.retry_at)))
             key = {"unique_id": clean(unique_id), "made_by": clean(by)}
-            upsert_row(database, "description_failures", "unique_id, made_by", **key, **row)
+            _FAILURES.upsert(database, ", ".join(key), replace(failure, retry_at=utc(failure.retry_at)), **key)
 
 
 def _is_there(database: Database, message: Message) -> bool:

@@ -110,20 +110,16 @@ class Columns(Generic[S]):
         self._decoders = [(name, decode) for name, _, _, decode in codecs]
         self._decoders += [(name, _codec(types[name])[1]) for name, _ in read]
         self._nested = [(name, columns) for name, columns in others.items() if isinstance(columns, Columns)]
-        self._read = [sql for _, sql in read] + [str(columns) for _, columns in self._nested]
+        read_columns = [sql for _, sql in read] + [str(columns) for _, columns in self._nested]
         self._encode = _encoder(codecs, [(name, columns) for name, columns in self._nested if columns.alias == table])
         self.names = [column for _, column in pairs]
         self.count: int = len(self._decoders) + sum(columns.count for _, columns in self._nested)
         self.alias: str = table
-        self._text = self.of(table)
+        prefix = f"{table}." if table else ""
+        self._text = ", ".join([*(f"{prefix}{name}" for name in self.names), *read_columns])
 
     def __str__(self) -> str:
         return self._text
-
-    def of(self, table: str) -> str:
-        """Name the columns as those of a table."""
-        prefix = f"{table}." if table else ""
-        return ", ".join([*(f"{prefix}{name}" for name in self.names), *self._read])
 
     def encode(self, value: S) -> dict[str, Any]:
         """Return the values of the columns, by their names."""

@@ -8,8 +8,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tertulia.memory.values import Episode, EpisodeCursor, SeenBy, WindowPast
+from tertulia.memory.values import Episode, EpisodeCursor, WindowPast
 from tertulia.messages import Message, Place
+from tertulia.seen_by import SeenBy
 from tertulia.store.cursors import set_cursor
 from tertulia.store.database import Database
 from tertulia.store.encoding import STRINGS, clean

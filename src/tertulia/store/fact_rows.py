@@ -56,7 +56,7 @@ _FACT = Columns(
     "f",
     place="(SELECT body FROM titles WHERE id = f.title)",
     hearsay=HEARSAY,
-    subject=Columns(Subject, "", platform="a.platform", id="a.author_id", name="f.name"),
+    subject=Columns(Subject, "platform id=author_id", "a", name="f.name"),
 )
 _SELECT = f"SELECT f.id, {_FACT} FROM facts f JOIN authors a ON a.id = f.about AND f.forgotten_at IS NULL"
 

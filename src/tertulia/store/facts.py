@@ -6,6 +6,7 @@ Every query includes visibility and validity. A proposal is valid until its pers
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,7 +19,6 @@ from tertulia.memory.values import (
     Fact,
     FactRules,
     Scope,
-    SeenBy,
     Subject,
     Summary,
     UnreadRange,
@@ -26,6 +26,7 @@ from tertulia.memory.values import (
     is_current,
 )
 from tertulia.messages import Message, Place
+from tertulia.seen_by import SeenBy
 from tertulia.store import cursors, episodes, events
 from tertulia.store.database import Database, send_row
 from tertulia.store.encoding import PLACE, Columns, clean, validate_id
@@ -44,7 +45,7 @@ from tertulia.store.fact_rows import (
 from tertulia.store.forget import retraction
 from tertulia.store.forget.facts import Forgetting, mark
 from tertulia.store.identities import audience_start, find_place, upsert_author, upsert_place
-from tertulia.store.message_rows import MESSAGES, SEEN
+from tertulia.store.message_rows import MESSAGES, SEEN, WAS_PRESENT
 from tertulia.store.messages import text_of
 from tertulia.store.threads import Access, Repository, reading, writing
 from tertulia.timezones import utc
@@ -54,7 +55,8 @@ _ALL = 2**31
 # The messages that a fact was learned from and that can still be read.
 _SOURCE_MESSAGES = f"""JOIN names n ON n.id = m.name
     JOIN fact_sources s ON s.place = m.place AND s.message_id = m.message_id JOIN facts f ON f.id = s.fact
-    WHERE f.fact_id = :fact_id AND f.forgotten_at IS NULL AND {SEEN} ORDER BY m.number"""
+    WHERE f.fact_id = :fact_id AND f.forgotten_at IS NULL AND {SEEN} {{}} ORDER BY m.number"""
+_SEEN_SOURCES = f"AND ((f.direct = 0 AND :only_present = 0) OR {WAS_PRESENT.format('m.place', 'm.number')})"
 
 # The facts with some ids, and those about the same people that say the same, from any place.
 _SAME = """SELECT DISTINCT o.id FROM facts f JOIN facts o ON o.about = f.about AND o.digest = f.digest
@@ -64,10 +66,10 @@ _SAME = """SELECT DISTINCT o.id FROM facts f JOIN facts o ON o.about = f.about A
 _EVIDENCE = f"""SELECT m.message_id, m.id, n.author, m.role FROM messages m JOIN names n ON n.id = m.name
     WHERE m.place = :place AND m.message_id IN (:sources) AND m.number >= :first AND {SEEN}"""
 
-_STORED = Columns(Summary, "text facts digest made_at agent")
+_STORED = Columns(Summary, "text facts digest made_at agent", "s")
 
 # The summaries of a person, each with its place.
-_SUMMARIES = f"""SELECT t.body, {_STORED.of("s")} FROM summaries s
+_SUMMARIES = f"""SELECT t.body, {_STORED} FROM summaries s
     JOIN titles t ON t.id = (SELECT max(id) FROM titles WHERE place = s.place)
     WHERE s.about = :about AND s.about NOT IN (SELECT author FROM blocked_authors) ORDER BY s.id"""
 
@@ -140,9 +142,7 @@ class SqlFacts(Repository):
             anybody=int(asked_by is None),
             now=now.isoformat(),
             most=max(0, min(limit, _ALL)),
-            agent=seen_by and seen_by.agent,
-            only_own=int(bool(seen_by and seen_by.own)),
-            only_present=int(bool(seen_by and seen_by.present)),
+            **_asked_by(seen_by),
         )
 
     @reading
@@ -159,8 +159,9 @@ class SqlFacts(Repository):
         return facts_with_ids(database, [fact_id]).get(fact_id)
 
     @reading
-    def why(self, database: Database, fact_id: str) -> Sequence[Message]:
-        return MESSAGES.all(database, _SOURCE_MESSAGES, fact_id=clean(fact_id))
+    def why(self, database: Database, fact_id: str, *, seen_by: SeenBy | None = None) -> Sequence[Message]:
+        which = _SOURCE_MESSAGES.format(_SEEN_SOURCES if seen_by else "")
+        return MESSAGES.all(database, which, fact_id=clean(fact_id), **_asked_by(seen_by))
 
     async def forget(self, fact_ids: Sequence[str], *, at: datetime | None = None) -> int:
         now = utc(at or datetime.now(UTC))
@@ -220,6 +221,13 @@ class SqlFacts(Repository):
             AND agent IS NOT DISTINCT FROM :agent"""
         database.run(delete, **key, agent=stored["agent"])  # of which NULL is no key
         send_row(database, "summaries", **key, **stored)
+
+
+def _asked_by(seen_by: SeenBy | None) -> dict[str, Any]:
+    """Return the values of the conditions on what an agent sees."""
+    if seen_by is None:
+        return {}
+    return {"agent": seen_by.agent, "only_own": int(seen_by.own), "only_present": int(seen_by.present)}
 
 
 def forget(database: Database, fact_ids: Iterable[str], at: datetime) -> int:

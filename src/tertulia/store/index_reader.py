@@ -10,8 +10,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tertulia.memory.values import FORWARDED, PlaceView, Posting, Row, SeenBy, WantedTerm
+from tertulia.memory.values import FORWARDED, PlaceView, Posting, Row, WantedTerm
 from tertulia.messages import Author, Message, Place
+from tertulia.seen_by import SeenBy
 from tertulia.store.database import Database
 from tertulia.store.encoding import clean
 from tertulia.store.identities import conversation_start, find_author, place_key

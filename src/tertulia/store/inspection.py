@@ -4,7 +4,7 @@ Each takes a bounded number of statements, whatever is stored, and finds its row
 rows of a place is counted in an index alone.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -118,11 +118,11 @@ _LOGGED = Rows(LoggedMessage, "messages m", "number received_at", message=MESSAG
 
 # Prompts with their sizes: the last ones of runs, and those of some runs, the newest first; of the tries of a step the
 # last. Their layers, calls and tools.
-_SIZE = Columns(PromptSize, "tools=tool_tokens stable broken_by cause")
-_PROMPTS = f"""SELECT p.id, {_SIZE.of("p")}, p.run_id, r.agent, p.step, p.at, p.model
-    FROM prompts p JOIN runs r ON r.run_id = p.run_id WHERE"""
-_LAST_PROMPTS = f"{_PROMPTS} p.id IN (SELECT max(id) FROM prompts WHERE run_id IN (:runs) GROUP BY run_id)"
-_SENT = f"""{_PROMPTS} p.run_id IN ({{}}) AND NOT EXISTS (
+_SIZE = Columns(PromptSize, "tools=tool_tokens stable broken_by cause", "p")
+_PROMPTS = Rows(SentSummary, "prompts p", "run_id step at model", agent="r.agent", size=_SIZE)
+_OF_RUN = "JOIN runs r ON r.run_id = p.run_id WHERE"
+_LAST_PROMPTS = f"{_OF_RUN} p.id IN (SELECT max(id) FROM prompts WHERE run_id IN (:runs) GROUP BY run_id)"
+_SENT = f"""{_OF_RUN} p.run_id IN ({{}}) AND NOT EXISTS (
         SELECT 1 FROM prompts l WHERE l.run_id = p.run_id AND l.step = p.step AND l.id > p.id
     ) ORDER BY p.id DESC LIMIT :most"""
 
@@ -344,14 +344,16 @@ class SqlInspection(InspectedMemory, InspectedLists):
         most: int,
     ) -> Sequence[SentSummary]:
         if runs is not None:
-            rows = database.all(_SENT.format("SELECT run_id FROM runs WHERE run_id IN (:runs)"), runs=runs, most=most)
+            found = _prompts(
+                database, _SENT.format("SELECT run_id FROM runs WHERE run_id IN (:runs)"), runs=runs, most=most
+            )
         elif place is not None and day is not None:
             until = (day + timedelta(days=1)).isoformat()
             asked = {"place": find_place(database, place), "since": day.isoformat(), "until": until}
-            rows = database.all(_SENT.format(_OF_DAY), **asked, most=most)
+            found = _prompts(database, _SENT.format(_OF_DAY), **asked, most=most)
         else:
             raise InvalidValue("say which runs, or a place and a day")
-        return _sent(database, rows[::-1])
+        return _sent(database, found[::-1])
 
     @reading
     def tools(self, database: Database, runs: Sequence[str]) -> Mapping[str, Sequence[ToolRun]]:
@@ -398,55 +400,40 @@ def _summaries(database: Database, runs: Sequence[Run]) -> list[RunSummary]:
     ids = [run.id for run in runs]
     targets = _targets(database, ids)
     spent = {run_id: _SPENT.decode(sums) for run_id, *sums in database.all(_CALLS_OF_RUNS, runs=ids)}
-    prompts = {run: asked for asked, run, *_ in _with_layers(database, database.all(_LAST_PROMPTS, runs=ids))}
+    prompts = {one.run_id: one for one in _prompts(database, _LAST_PROMPTS, runs=ids)}
+    found = [RunSummary(run=run, target=targets.get(run.id), spent=spent.get(run.id, Spent())) for run in runs]
     return [
-        RunSummary(
-            run=run,
-            target=targets.get(run.id),
-            spent=spent.get(run.id, Spent()),
-            **prompts.get(run.id, {}),
-        )
-        for run in runs
+        replace(one, layers=last.layers, size=last.size) if (last := prompts.get(one.run.id)) else one for one in found
     ]
 
 
-def _with_layers(database: Database, prompts: Sequence[Row]) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of prompts with the names of their layers and their size in place of the columns of that."""
-    layers: dict[int, list[Row]] = {row[0]: [] for row in prompts}
-    for prompt, *layer in database.all(_SENT_LAYERS, prompts=[*layers]):
-        layers[prompt].append(tuple(layer))
-    for prompt, *row in prompts:
-        names, tokens, instructions = zip(*layers[prompt], strict=True) if layers[prompt] else ((), (), ())
-        size = _SIZE.decode(row, layers=tokens, instructions=instructions)
-        yield {"layers": names, "size": size}, *row[len(_SIZE.names) :]
+def _prompts(database: Database, which: str, **values: Any) -> list[SentSummary]:
+    """Return prompts with their layers."""
+    found = _PROMPTS.beside(database, "p.id", which, **values)
+    layers: dict[int, list[Row]] = {}
+    for prompt, *layer in database.all(_SENT_LAYERS, prompts=[row for _, (row,) in found]):
+        layers.setdefault(prompt, []).append(tuple(layer))
+    sent: list[SentSummary] = []
+    for one, (row,) in found:
+        names, tokens, instructions = zip(*layers[row], strict=True) if row in layers else ((), (), ())
+        sent.append(replace(one, layers=names, size=replace(one.size, layers=tokens, instructions=instructions)))
+    return sent
 
 
-def _sent(database: Database, rows: Sequence[Row]) -> list[SentSummary]:
-    """Return prompts with their layers, calls and tools, each read with one statement for all."""
-    ids = list({row[-5] for row in rows})
-    targets = _targets(database, ids)
+def _sent(database: Database, prompts: Sequence[SentSummary]) -> list[SentSummary]:
+    """Return prompts with their targets, calls and tools, each read with one statement for all."""
+    ids = list({one.run_id for one in prompts})
+    targets, tools = _targets(database, ids), select_tools(database, ids)
     calls = {
         (run, step): (status, _SPENT.decode(sums))
         for run, step, status, *sums in database.all(_CALLS_OF_STEPS, runs=ids)
     }
-    tools = select_tools(database, ids)
-    found = []
-    for asked, run, agent, step, at, model in _with_layers(database, rows):
-        status, spent = calls.get((run, step), (0, Spent()))
-        found.append(
-            SentSummary(
-                run_id=run,
-                agent=agent,
-                step=step,
-                at=datetime.fromisoformat(at),
-                model=model,
-                target=targets.get(run),
-                after=tuple(tool.call.name for tool in tools.get(run, ()) if tool.step == step - 1),
-                spent=spent,
-                status=_STATUS[status],
-                **asked,
-            )
-        )
+    found: list[SentSummary] = []
+    for one in prompts:
+        status, spent = calls.get((one.run_id, one.step), (0, Spent()))
+        after = tuple(tool.call.name for tool in tools.get(one.run_id, ()) if tool.step == one.step - 1)
+        target = targets.get(one.run_id)
+        found.append(replace(one, target=target, after=after, spent=spent, status=_STATUS[status]))
     return found
 
 

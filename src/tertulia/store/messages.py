@@ -423,7 +423,7 @@ def _is_invisible(database: Database, place: Place, message_id: str) -> bool:
 def _find(database: Database, place: Place, message_id: str) -> tuple[int, Message] | None:
     which = f"WHERE m.id = {FIND_MESSAGE}"
     found = MESSAGES.beside(database, "m.id", which, place=find_place(database, place), message_id=message_id)
-    return (found[0][1][0], found[0][0]) if found else None
+    return next(((row, message) for message, (row,) in found), None)
 
 
 def insert_media(database: Database, row_id: int, medias: Iterable[Media]) -> None:

@@ -1,6 +1,8 @@
 """The outbox: replies with their status, and the receipts of sent ones."""
 
+import logging
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal, get_args
 
 from msgspec.structs import replace
@@ -8,12 +10,17 @@ from msgspec.structs import replace
 from tertulia.engine.store_protocols import DeliveryAttempt, OutboxItem, SendStatus
 from tertulia.errors import InvalidValue
 from tertulia.events import DurableEvent, ReplyDoubtful, ReplyDropped, ReplyQueued, ReplyRefused, ReplySent
-from tertulia.store import events, own_messages
+from tertulia.messages import Message
+from tertulia.parts import Media
+from tertulia.platform import Delivered
+from tertulia.store import events, message_rows, own_messages
 from tertulia.store.database import Database, insert_into
-from tertulia.store.encoding import Columns, clean, dumps, validate_id
-from tertulia.store.identities import upsert_place
+from tertulia.store.encoding import Columns, clean, dumps, format_time, validate_id
+from tertulia.store.identities import find_place, upsert_place
 from tertulia.store.rows import Rows
 from tertulia.store.threads import Repository, reading, writing
+
+log = logging.getLogger(__name__)
 
 _STATE = "status attempts unknown_attempts sent_at why author edits plain waits"
 _CHANGED = Columns(OutboxItem, f"{_STATE} id=outgoing_id message_id")
@@ -35,12 +42,13 @@ _UPDATE = f"""{_SET},
     position = CASE WHEN :status = 'sent' THEN (SELECT messages FROM places WHERE id = place) END
     WHERE outgoing_id = :outgoing_id AND status != 'sent'
     AND (status != 'dropped' OR :status NOT IN ('waiting', 'sending'))"""
-# an attempt of a stored reply when it begins, and again when it ends
-_UPSERT_ATTEMPT = f"""INSERT INTO delivery_attempts (outgoing_id, {_ATTEMPTS})
-    SELECT outgoing_id, {", ".join(f":{column}" for column in _ATTEMPTS.names)} FROM outbox
-    WHERE outgoing_id = :outgoing_id
-    ON CONFLICT (outgoing_id, number) DO UPDATE SET
-    ended_at = excluded.ended_at, outcome = excluded.outcome, why = excluded.why"""
+
+# the replies of a place that may have been sent, and of which nobody knows it
+_IN_DOUBT = """WHERE place = :place AND status IN ('waiting', 'sending', 'doubtful') AND sent_at IS NOT NULL
+    AND edits IS NULL ORDER BY id"""
+# ends the attempt that is under way, or in which the process ended
+_END_ATTEMPT = """UPDATE delivery_attempts SET ended_at = :at, outcome = 'sent'
+    WHERE outgoing_id = :outgoing_id AND ended_at IS NULL"""
 
 NewStatus = Literal["waiting", "dropped"]  # by a decision of the operator
 _DECIDABLE: Mapping[NewStatus, tuple[SendStatus, SendStatus]] = {
@@ -164,15 +172,15 @@ def put(database: Database, rows: Sequence[OutboxRow]) -> None:
 def change(database: Database, row: OutboxRow) -> None:
     """Update the status of a stored reply."""
     outgoing, columns = row
-    if outgoing.attempt:
-        database.send(_UPSERT_ATTEMPT, outgoing_id=outgoing.id, **_ATTEMPTS.encode(outgoing.attempt))
     to_send = outgoing.status in ("waiting", "sending")
     is_attempt = to_send and outgoing.attempts > 0
     if is_attempt and database.run(_ATTEMPTED, **columns):
-        return  # nothing follows from it
+        _store_attempt(database, outgoing)
+        return  # nothing else follows from it
     stored = REPLIES.one(database, _BY_ID, outgoing_id=outgoing.id)
     if stored is None:
         raise InvalidValue(f"there is no reply {outgoing.id!r}; it was forgotten with its place")
+    _store_attempt(database, outgoing)
     if not is_attempt and stored.status != "sent" and not (to_send and stored.status == "dropped"):
         database.send(_UPDATE, **columns)
         _apply_status(database, _as_sent(database, outgoing, stored), stored.message_id)
@@ -185,6 +193,52 @@ def change(database: Database, row: OutboxRow) -> None:
         raise InvalidValue(f"reply {outgoing.id!r} was dropped; it is not sent unless somebody decides so")
     if outgoing.status != "sent":
         raise InvalidValue(f"reply {outgoing.id!r} was sent already; it cannot be {outgoing.status} again")
+
+
+def _store_attempt(database: Database, outgoing: OutboxItem) -> None:
+    """Store an attempt at a stored reply when it begins, and again when it ends."""
+    if outgoing.attempt:
+        _ATTEMPTS.upsert(database, "outgoing_id, number", outgoing.attempt, outgoing_id=outgoing.id)
+
+
+def settle(database: Database, delivered: Delivered, at: datetime) -> None:
+    """Take a reply of a place as sent: the platform saw it arrive. A receipt that comes later changes nothing."""
+    place = find_place(database, delivered.place)
+    found = REPLIES.one(database, f"{_BY_ID} AND place = :place", outgoing_id=delivered.delivery_id, place=place)
+    if found is None:
+        log.warning("%r arrived, but is no reply of its place", delivered.delivery_id)
+    elif found.status != "sent":
+        _settle(database, found, delivered.message_id, at)
+
+
+def settle_shown(database: Database, shown: Message, at: datetime) -> bool:
+    """Take the oldest reply in doubt that says what a message of our account says as sent; return whether one does.
+
+    A message that is known already is no new reply.
+    """
+    place = find_place(database, shown.place)
+    is_sent = "SELECT 1 FROM outbox WHERE place = :place AND message_id = :message_id"
+    if place is None or message_rows.find_message(database, place, shown.id) is not None:
+        return False
+    if shown.forwarded_from or database.one(is_sent, place=place, message_id=shown.id):
+        return False
+    said = next((one for one in REPLIES.all(database, _IN_DOUBT, place=place) if _says(one, shown)), None)
+    if said is not None:
+        _settle(database, said, shown.id, at)
+    return said is not None
+
+
+def _says(outgoing: OutboxItem, shown: Message) -> bool:
+    """Return whether a message of our account may be a reply: it has its text, and as many media."""
+    reply, media = outgoing.reply, [part for part in shown.parts if isinstance(part, Media)]
+    is_ours = outgoing.author is None or outgoing.author.id == shown.author.id
+    return is_ours and reply.text.strip() == shown.text.strip() and len(reply.media) == len(media)
+
+
+def _settle(database: Database, outgoing: OutboxItem, message_id: str, at: datetime) -> None:
+    sent = replace(outgoing, status="sent", message_id=message_id, sent_at=outgoing.sent_at or at, why="")
+    change(database, (sent, _CHANGED.encode(sent)))
+    database.run(_END_ATTEMPT, outgoing_id=outgoing.id, at=format_time(at))
 
 
 def _as_sent(database: Database, outgoing: OutboxItem, stored: OutboxItem) -> OutboxItem:

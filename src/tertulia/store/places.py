@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from tertulia.messages import Message, Place, PlaceKey, Quote, Reply
-from tertulia.platform import Change, Commanded, Deleted, Edited, Reacted, Received
+from tertulia.platform import Change, Commanded, Deleted, Delivered, Edited, Reacted, Received
 from tertulia.store import agents, episodes, events, usage
 from tertulia.store.database import Database, insert_row
 from tertulia.store.encoding import PLACE, STRINGS, clean, dumps, format_time, parse_time
@@ -277,7 +277,11 @@ def redirect_change(database: Database, change: C) -> C:
                 return change
             place = current_place(database, message.place)
             return replace(change, message=replace(_message(message, name), place=place))
-        case Deleted(place=place, message_id=message_id) | Reacted(place=place, message_id=message_id):
+        case (
+            Deleted(place=place, message_id=message_id)
+            | Reacted(place=place, message_id=message_id)
+            | Delivered(place=place, message_id=message_id)
+        ):
             now, (renamed,) = redirect_ids(database, place, [message_id])
             return replace(change, place=now, message_id=renamed)
         case _:

@@ -41,15 +41,17 @@ from tertulia.turns import Layer, Prompt
 
 _MAX_DEPTH = 200  # bases in a chain
 _MIN_SHARED = 256  # bytes of common prefix from which a delta is stored
+_HASHED_AT_ONCE = 2047  # bytes: of more, other threads take the interpreter meanwhile
 CACHE_BYTES = 16 * 2**20  # content of cached layers
 PAGE = 1000  # prompts whose age is read at once
 RUNS_AT_ONCE = 20  # runs that lose their prompts in one transaction
 
-_SIZE = Columns(PromptSize, "tools=tool_tokens stable broken_by cause")
-_TRIED = Columns(FallbackStep, "step fallback why model")
+_SIZE = Columns(PromptSize, "tools=tool_tokens stable broken_by cause", "p")
+_TRIED = Columns(FallbackStep, "fallback step why model", "p")
+_SENT = Columns(SentPrompt, "run_id step at model", "p", size=_SIZE, tried=_TRIED)
 
 # Prompts of a run, in order, each with its tools.
-_PROMPTS = f"""SELECT p.id, p.at, p.left_out, {_TRIED}, {_SIZE}, t.tools, p.settings, p.cached
+_PROMPTS = f"""SELECT p.id, p.left_out, t.tools, p.settings, p.cached, {_SENT}
     FROM prompts p JOIN toolsets t ON t.id = p.toolset WHERE p.run_id = :run_id ORDER BY p.id"""
 
 # The last prompt of a run.
@@ -74,9 +76,8 @@ _INSERT_LAYER = """INSERT INTO layers (hash, name, base, prefix_length, depth, s
 # A layer that begins like none any more.
 _STORE_WHOLE = "UPDATE layers SET base = NULL, prefix_length = 0, depth = 0, suffix = :suffix WHERE id = :id"
 
-_LayerSize = tuple[int, int]  # its tokens, and what of these its instruction has
-
-
+_Read = tuple[Prompt, tuple[int, ...], tuple[int, ...]]  # with the tokens of its layers, and of their instructions
+_UNREAD = Prompt(layers=())
 _Key = tuple[str, int, str]  # place and agent, position and name of a layer
 
 
@@ -233,36 +234,22 @@ def read_sent(database: Database, run_id: str, step: int | None = None) -> list[
     """Return the last prompt of each step, or of one. What is left out of a prompt is as in the one before it, where
     it does not say it itself.
     """
-    left: str | None = None
-    last: dict[int, tuple[Any, ...]] = {}
-    for row, at, left_out, *columns in database.all(_PROMPTS, run_id=run_id):
-        left = left_out or left
-        last[columns[0]] = row, datetime.fromisoformat(at), left, columns
+    left: tuple[LeftOut, ...] = ()
+    last: dict[int, tuple[int, Sequence[Any], SentPrompt]] = {}
+    for row, left_out, tools, settings, cached, *columns in database.all(_PROMPTS, run_id=run_id):
+        left = LEFT_OUT.loads(left_out) if left_out else left
+        sent = _SENT.decode(columns, prompt=_UNREAD, left_out=left)
+        last[sent.step] = row, (tools, settings, cached), sent
     wanted = [last[number] for number in sorted(last) if step in (None, number)]
     if not last:
         _refuse_removed(database, run_id)
-    prompts = _read_prompts(database, {row: columns[-3:] for row, *_, columns in wanted})
-    return [_sent(run_id, at, left, columns, *prompts[row]) for row, at, left, columns in wanted]
-
-
-def _sent(
-    run_id: str, at: datetime, left: str | None, columns: Sequence[Any], prompt: Prompt, layers: Sequence[_LayerSize]
-) -> SentPrompt:
-    values = iter(columns)
-    asked = _TRIED.decode(values, fallback="")
-    size = _SIZE.decode(
-        values, layers=tuple(tokens for tokens, _ in layers), instructions=tuple(one for _, one in layers)
-    )
-    return SentPrompt(
-        run_id=run_id,
-        step=asked.step,
-        at=at,
-        model=asked.model,
-        prompt=prompt,
-        left_out=LEFT_OUT.loads(left) if left else (),
-        tried=asked if asked.fallback else None,
-        size=size,
-    )
+    prompts = _read_prompts(database, {row: columns for row, columns, _ in wanted})
+    found: list[SentPrompt] = []
+    for row, _, sent in wanted:
+        prompt, tokens, instructions = prompts[row]
+        size = replace(sent.size, layers=tokens, instructions=instructions)
+        found.append(replace(sent, prompt=prompt, size=size))
+    return found
 
 
 def _refuse_removed(database: Database, run_id: str) -> None:
@@ -327,25 +314,23 @@ def last_prompt(database: Database, run_id: str) -> tuple[int, Prompt] | None:
     return step, _read_prompts(database, {row: columns})[row][0]
 
 
-def _read_prompts(
-    database: Database, rows: Mapping[int, Sequence[Any]]
-) -> dict[int, tuple[Prompt, Sequence[_LayerSize]]]:
-    """Return prompts with the sizes of their layers, by their rows; those are given with tools, settings and cache."""
+def _read_prompts(database: Database, rows: Mapping[int, Sequence[Any]]) -> dict[int, _Read]:
+    """Return prompts by their rows, which are given with tools, settings and cache."""
     select = """SELECT prompt, layer, tokens, instruction FROM prompt_layers
         WHERE prompt IN (:prompts) ORDER BY prompt, position"""
     used = database.all(select, prompts=list(rows))
     contents = layer_contents(database, {layer for _, layer, *_ in used})
     layers = {layer: LAYER.loads(content.decode()) for layer, content in contents.items()}
-    found: dict[int, tuple[Prompt, Sequence[_LayerSize]]] = {}
+    found: dict[int, _Read] = {}
     for row, (tools, settings, cached) in rows.items():
-        own = [(layers[layer], (tokens, one)) for prompt, layer, tokens, one in used if prompt == row]
+        own = [one[1:] for one in used if one[0] == row]
         prompt = Prompt(
-            layers=tuple(layer for layer, _ in own),
+            layers=tuple(layers[layer] for layer, *_ in own),
             tools=TOOLS.loads(tools),
             settings=load_settings(settings),
             cached=cached,
         )
-        found[row] = prompt, [size for _, size in own]
+        found[row] = prompt, tuple(tokens for _, tokens, _ in own), tuple(one for *_, one in own)
     return found
 
 
@@ -358,7 +343,10 @@ def layer_contents(database: Database, rows: Collection[int]) -> dict[int, bytes
 
 
 def layer_digest(content: bytes) -> str:
-    return blake2b(content, digest_size=32).hexdigest()
+    made = blake2b(digest_size=32)
+    for start in range(0, len(content), _HASHED_AT_ONCE):
+        made.update(content[start : start + _HASHED_AT_ONCE])
+    return made.hexdigest()
 
 
 def _upsert_toolset(database: Database, tools: str) -> int:

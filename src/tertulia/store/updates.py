@@ -14,6 +14,7 @@ from tertulia.platform import (
     Change,
     Commanded,
     Deleted,
+    Delivered,
     Edited,
     PlaceJoined,
     PlaceLeft,
@@ -135,7 +136,10 @@ class SqlUpdates(Repository):
     def _apply_change(self, database: Database, change: Change, at: datetime) -> None:
         match change:
             case Received(message=message, addressed=addressed):
-                messages.add(database, MessageRow(message), at, "waiting", addressed)
+                if message.agent is None or not outbox.settle_shown(database, message, at):
+                    messages.add(database, MessageRow(message), at, "waiting", addressed)
+            case Delivered():
+                outbox.settle(database, change, at)
             case Edited(message=message):
                 _edit(database, message, at, self._access.facts)
             case Deleted(place=place, message_id=message_id):
@@ -181,8 +185,9 @@ def _require_valid(change: Change) -> None:
             validate_id(message_id, "message")
             if is_blank(validate_id(author.id, "author")) or (at is not None and at.tzinfo is None):
                 raise InvalidValue(f"a reaction to {message_id!r} needs the id of an author and a time with a zone")
-        case Deleted(message_id=message_id):
-            validate_id(message_id, "message")
+        case Deleted(message_id=message_id) | Delivered(message_id=message_id):
+            if not validate_id(message_id, "message") and isinstance(change, Delivered):
+                raise InvalidValue("a delivery that arrived needs the id of its message")
         case PlaceMigrated() | PlaceJoined() | PlaceLeft() | Stopped():
             pass
         case _:

@@ -34,22 +34,12 @@ _CALL = Columns(
     price=_PRICE,
     request=_REQUEST,
 )
-_PLACE = Columns(Place, "", platform="p.platform", id="p.place_id", thread="p.thread", kind="'direct'")
-_PERSON = Columns(
-    Subject,
-    "",
-    platform="a.platform",
-    id="a.author_id",
-    name="coalesce((SELECT n.name FROM names n WHERE n.author = a.id ORDER BY n.id DESC LIMIT 1), '')",
-)
+_PLACE = Columns(Place, "platform id=place_id thread", "p", kind="'direct'")
+_NAME = "coalesce((SELECT n.name FROM names n WHERE n.author = a.id ORDER BY n.id DESC LIMIT 1), '')"
+_PERSON = Columns(Subject, "platform id=author_id", "a", name=_NAME)
 _CALLS = Rows(StoredCall, "calls u", "", call=_CALL, place=_PLACE, person=_PERSON)
-_DAYS = Rows(
-    UsageRow,
-    "usage u",
-    "day agent model calls input cached written output thought money",
-    place=_PLACE,
-    person=_PERSON,
-)
+_SPENT_OF = "day agent model calls input cached written output thought money"
+_DAYS = Rows(UsageRow, "usage u", _SPENT_OF, place=_PLACE, person=_PERSON)
 _SUMS = ("calls", *_USED.names, "money")
 _OF_DAY = f"day, place, author, agent, model, {', '.join(_SUMS)}"
 _TITLE = "(SELECT t.body FROM titles t WHERE t.place = p.id ORDER BY t.id DESC LIMIT 1)"

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 import pytest
 
+from tertulia.engine.agents.agent import Agent
 from tertulia.engine.background import RealClock
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.engine import Engine
@@ -36,6 +37,8 @@ class Session:
         self._processes = AsyncExitStack()
         self._copies = 0
         self._crashed = False
+        self.receipts = asyncio.Event()  # a platform gets them while it is set
+        self.receipts.set()
 
     async def __aenter__(self) -> "Session":
         await self.world.open()
@@ -52,14 +55,16 @@ class Session:
         alice = await self.world.person("Alice")
         return alice, await self.world.direct(alice)
 
-    async def start(self, *script: Any, model: Model | None = None, inbox: Inbox | None = None) -> Platform:
+    async def start(
+        self, *script: Any, model: Model | None = None, inbox: Inbox | None = None, agents: Sequence[Agent] = ()
+    ) -> Platform:
         """Start a process whose model answers with *script*; *inbox* may replace that of the engine."""
-        await self.start_sending(*script, model=model)
+        await self.start_sending(*script, model=model, agents=agents)
         running = asyncio.create_task(self.platform.run(inbox or self.engine.inbox(self.platform.name)))
         self._processes.push_async_callback(_cancel, running)
         return self.platform
 
-    async def start_sending(self, *script: Any, model: Model | None = None) -> None:
+    async def start_sending(self, *script: Any, model: Model | None = None, agents: Sequence[Agent] = ()) -> None:
         """Start a process that only sends: `Platform.run` is not called."""
         self.model = model or Scripted(*script)
         self._crashed = False
@@ -67,7 +72,7 @@ class Session:
         self.platform = self.world.platform_on(self.store)
         setattr(self.platform, "send", self._until_crash(self.platform.send))  # noqa: B010 (a method is replaced)
         behavior, clock = Behavior(debounce=0.0), RealClock(sleep=_short_sleep)
-        engine = Engine(self.store, self.model, [self.platform], behavior=behavior, clock=clock)
+        engine = Engine(self.store, self.model, [self.platform], behavior=behavior, clock=clock, agents=agents)
         self.engine = await self._processes.enter_async_context(engine)
 
     async def stop(self) -> None:
@@ -133,7 +138,9 @@ class Session:
         async def sent(delivery: Delivery) -> str:
             if self._crashed:
                 raise NotSent("the process has crashed")
-            return await send(delivery)
+            receipt = await send(delivery)
+            await self.receipts.wait()
+            return receipt
 
         return sent
 

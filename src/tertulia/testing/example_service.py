@@ -30,7 +30,7 @@ class ExampleService:
     """`async with ExampleService() as service:` serves at `127.0.0.1:{service.port}`.
 
     `post`, `edit`, `delete`, `react`, `migrate`, `leave` and `stop` are what people do; `shown` is what they see of the
-    bot.
+    bot, and `echo` shows it to the bot too.
     """
 
     def __init__(self, *, keys: bool = True, show: Callable[[str], object] | None = None) -> None:
@@ -64,6 +64,11 @@ class ExampleService:
         message_id = f"m{len(self._updates)}"
         self._happens("post", place=place, id=message_id, text=text, **_author_fields(author), **fields)
         return message_id
+
+    def echo(self, message_id: str, author: Author, *, place_kind: str = "direct") -> None:
+        """Show the bot a message of its own; *author* is its account."""
+        shown = {name: self._messages[message_id][name] for name in ("id", "place", "text")}
+        self._happens("post", place_kind=place_kind, **shown, **_author_fields(author))
 
     def edit(self, message_id: str, text: str) -> None:
         posted = next(update for update in self._updates if update["id"] == message_id)

@@ -1,11 +1,16 @@
 """OutgoingContract: the tests of `Platform.send` and `split`."""
 
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+
+from tertulia.engine.agents.agent import Agent
 from tertulia.engine.languages.english import ENGLISH
 from tertulia.messages import Author, Place
 from tertulia.platform import Capabilities
 from tertulia.testing.contract_session import Session, check, require, text_of
 from tertulia.testing.fakes import HeldModel
-from tertulia.testing.platform_world import Shown
+from tertulia.testing.platform_world import Missing, Shown
 
 
 class OutgoingContract:
@@ -58,6 +63,64 @@ class OutgoingContract:
             await session.until(lambda: _is_status(session, "One.", "doubtful", "sent"), lambda: "One. is not settled")
             seen, status = await session.texts(place), (await session.outbox())["One."]
             assert (seen, status) in ((["One."], "sent"), ([], "doubtful"))
+
+    @check
+    async def test_a_doubtful_message_that_the_platform_sees_arrive_is_sent(self, session: Session) -> None:
+        for place in await _places(session):
+            await session.world.fail("receipt lost")
+            await session.start()
+            await session.engine.say(place, "One.")
+            await session.until(lambda: _is_status(session, "One.", "doubtful", "sent"), lambda: "One. is not settled")
+            (seen,) = await session.world.shown(place)
+
+            for _ in range(2):
+                await session.world.echo(place, seen.id)
+
+            await session.until(lambda: _is_status(session, "One.", "sent"), lambda: "One. is not sent")
+            await session.stop()
+            await session.start()
+            await session.shows(place, "One.")
+            assert [(one.id, one.doubtful) for one in await session.logged(place, "One.")] == [(seen.id, False)]
+            await session.stop()
+
+    @check
+    async def test_a_message_that_the_platform_sees_before_its_receipt_is_one_message(self, session: Session) -> None:
+        for place in await _places(session):
+            await session.start()
+            session.receipts.clear()
+            await session.engine.say(place, "One.")
+            await session.until(partial(_some_are_shown, session, place), lambda: "nothing is shown")
+            (seen,) = await session.world.shown(place)
+
+            await session.world.echo(place, seen.id)
+            await session.logged(place, "One.")
+            session.receipts.set()
+            await session.shows(place, "One.")
+            await session.world.echo(place, seen.id)
+            alice = await session.world.person("Alice")
+            await session.world.post(place, alice, "hm")
+
+            log = await session.logged(place, "One.", "hm")
+            assert [one.id for one in await session.log(place)] == [seen.id, log[-1].id]
+            assert await _is_status(session, "One.", "sent")
+            await session.stop()
+
+    @check
+    async def test_each_agent_gets_the_message_that_it_said(self, session: Session) -> None:
+        for place in await _places(session):
+            await session.world.fail("receipt lost", "receipt lost")
+            await session.start(agents=[Agent(name="Ada"), Agent(name="Bob")])
+            for agent in ("Ada", "Bob"):
+                await session.engine.say(place, "Yes.", agent=agent)
+            await session.shows(place, "Yes.", "Yes.")
+            shown = await session.world.shown(place)
+
+            for one in shown:
+                await session.world.echo(place, one.id)
+
+            await session.until(partial(_are_known, session, place, shown), lambda: "not all is known to be sent")
+            assert [one.agent for one in await session.log(place)] == ["Ada", "Bob"]
+            await session.stop()
 
     @check
     async def test_a_long_answer_is_split_and_every_part_is_one_message_in_order(self, session: Session) -> None:
@@ -200,6 +263,19 @@ def _capabilities(session: Session) -> Capabilities:
 
 def _has_keys(session: Session) -> bool:
     return bool(_capabilities(session).idempotency_window)
+
+
+async def _places(session: Session) -> list[Place]:
+    """Return a direct chat, and a group if the service has groups."""
+    _, place = await session.direct_chat()
+    with suppress(Missing):
+        return [place, await session.world.group()]
+    return [place]
+
+
+async def _are_known(session: Session, place: Place, shown: Sequence[Shown]) -> bool:
+    log = [(one.id, one.doubtful) for one in await session.log(place)]
+    return log == [(one.id, False) for one in shown]
 
 
 async def _said_once(session: Session, status: str) -> None:

@@ -138,6 +138,10 @@ class PlatformWorld(ABC):
         """Deliver to the platform again what was delivered before."""
         raise Missing("deliver_again")
 
+    async def echo(self, place: Place, message_id: str) -> None:
+        """Let the platform see a message of the bot arrive, as its service shows it to the bot itself."""
+        raise Missing("echo")
+
     async def fail(self, *faults: Fault) -> None:
         """Let the next requests to send fail, one after another."""
         raise Missing("fail")

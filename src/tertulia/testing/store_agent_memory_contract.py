@@ -5,7 +5,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from tertulia.engine.store_protocols import StoreProtocol
-from tertulia.memory.values import Episode, IndexEntry, SeenBy, Summary, WindowPast
+from tertulia.memory.values import Episode, IndexEntry, Summary, WindowPast
+from tertulia.seen_by import SeenBy
 from tertulia.testing.store_memory_contract import HER, HERS, a_fact, known, learn
 from tertulia.testing.store_world import ALICE, GROUP, LATER, NOON, PROMPT, a_message, a_run, a_talk, check, receive
 

@@ -25,7 +25,7 @@ from tertulia.engine.view import View, named, reduce
 from tertulia.engine.view_reader import ViewReader
 from tertulia.messages import NOBODY, Message, Place, placeholder_of
 from tertulia.parts import Text
-from tertulia.platform import Received
+from tertulia.platform import Delivered, Received
 from tertulia.testing.store_world import (
     DIRECT,
     GROUP,
@@ -148,19 +148,25 @@ class StoreMachine(RuleBasedStateMachine):
             self._doubtful[name] = place
 
     @precondition(lambda self: self._doubtful)
-    @rule(was_sent=st.booleans())
-    def settle(self, *, was_sent: bool) -> None:
+    @rule(how=st.sampled_from(["receipt", "echo", "own message", "dropped"]))
+    def settle(self, how: str) -> None:
         """What became of the oldest doubtful reply is known: it has the id of the platform, or is removed."""
         for name, place in list(self._doubtful.items())[:1]:
             del self._doubtful[name]
             said = self._messages[place][name]
-            if was_sent:
-                (reply,) = [one for one in self._do(self._store.outbox.listed("doubtful")) if one.id == name]
-                self._do(self._store.outbox.put(_outcome(reply, "sent", f"b-{name}")))
-                said = replace(said, id=f"b-{name}", doubtful=False)
-            else:
-                self._do(self._store.outbox.decide(name, "dropped"))
-                said = _without_id(placeholder_of(said))
+            match how:
+                case "receipt":
+                    (reply,) = [one for one in self._do(self._store.outbox.listed("doubtful")) if one.id == name]
+                    self._do(self._store.outbox.put(_outcome(reply, "sent", f"b-{name}")))
+                case "echo":
+                    arrived = Delivered(place=place, delivery_id=name, message_id=f"b-{name}")
+                    self._do(apply(self._store, arrived, key=f"echo {name}"))
+                case "own message":  # it is the oldest of its text
+                    shown = a_message(said.text, id=f"b-{name}", place=place, author=ME, agent="")
+                    self._do(apply(self._store, Received(message=shown), key=f"echo {name}"))
+                case _:
+                    self._do(self._store.outbox.decide(name, "dropped"))
+            said = _without_id(placeholder_of(said)) if how == "dropped" else _settled(said)
             key = said.id or f"removed {name}"
             self._messages[place] = {
                 (key if one == name else one): (said if one == name else message)
@@ -216,6 +222,10 @@ class StoreMachine(RuleBasedStateMachine):
 def _without_id(message: Message) -> Message:
     """Return a message, without its id if its content was removed: such an id is of the store."""
     return replace(message, id="") if message.author == NOBODY else message
+
+
+def _settled(said: Message) -> Message:
+    return replace(said, id=f"b-{said.id}", doubtful=False)
 
 
 def _outcome(reply: OutboxItem, status: SendStatus, name: str) -> OutboxItem:

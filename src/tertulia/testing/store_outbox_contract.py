@@ -1,17 +1,19 @@
 """OutboxContract: the tests of replies, and of the messages that they become."""
 
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from msgspec.structs import replace
 
-from tertulia.engine.store_protocols import OutboxItem, SendStatus, StoreProtocol
+from tertulia.engine.store_protocols import DeliveryAttempt, OutboxItem, SendStatus, StoreProtocol
 from tertulia.errors import InvalidValue
 from tertulia.events import DurableEvent, ReplyDoubtful, ReplyDropped, ReplyQueued, ReplySent
-from tertulia.messages import Quote, Reply
+from tertulia.messages import Place, Quote, Reply
 from tertulia.parts import Media, Text, ToolCall, ToolResult
-from tertulia.platform import PlaceMigrated, Received
+from tertulia.platform import Change, Delivered, PlaceMigrated, Received
 from tertulia.testing.store_world import (
+    BOB,
+    DIRECT,
     GROUP,
     LATER,
     ME,
@@ -41,6 +43,21 @@ def in_parts(*texts: str) -> list[OutboxItem]:
 
 def sent(reply: OutboxItem, as_id: str) -> OutboxItem:
     return replace(reply, status="sent", message_id=as_id, sent_at=LATER)
+
+
+def in_doubt(name: str, *, text: str = "Yes?", place: Place = GROUP, **changes: Any) -> OutboxItem:
+    """Return a reply that may have been sent."""
+    reply = a_reply(id=name, author=ME, status="doubtful", attempts=1, sent_at=NOON)
+    return replace(reply, **{"reply": Reply(place=place, text=text), **changes})
+
+
+def shown(name: str, *, text: str = "Yes?", **changes: Any) -> Received:
+    """Return a message of our account, as the door hands it to the store."""
+    return Received(message=a_message(text, **{"id": name, "author": ME, "agent": "", **changes}))
+
+
+def arrived(delivery: str, name: str, *, place: Place = GROUP) -> Delivered:
+    return Delivered(place=place, delivery_id=delivery, message_id=name)
 
 
 class OutboxContract:
@@ -120,6 +137,92 @@ class OutboxContract:
 
         assert [message.id for message in await log_of(store)] == ["77"]
         assert await waiting(store) == []
+
+    @check
+    async def test_an_echo_settles_a_doubtful_reply_on_its_row(self, store: StoreProtocol) -> None:
+        echoes: tuple[Change, ...] = (shown("77"), arrived("o0", "77", place=DIRECT))
+        for key, (echo, place) in enumerate(zip(echoes, (GROUP, DIRECT), strict=True)):
+            await store.outbox.put(in_doubt(f"o{1 - key}", place=place))
+            await apply(store, echo, key=str(key))
+
+            log = [(one.id, one.doubtful, one.agent) for one in await log_of(store, place)]
+            assert log == [("77", False, "")]
+            assert await waiting(store, place) == []
+        assert [one.status for one in await store.outbox.listed()] == ["sent", "sent"]
+
+    @check
+    async def test_an_echo_before_the_receipt_makes_no_second_message(self, store: StoreProtocol) -> None:
+        echoes: tuple[Change, ...] = (shown("77"), arrived("o2", "78"))
+        for number, echo in enumerate(echoes):
+            reply = replace(a_reply(author=ME), id=f"o{number + 1}")
+            await store.outbox.put(reply)
+            await store.outbox.put(replace(reply, status="sending", attempts=1, sent_at=NOON))
+            await apply(store, echo, key=f"u{number}")
+            await store.outbox.put(
+                replace(reply, status="sent", attempts=1, message_id=f"{77 + number}", sent_at=LATER)
+            )
+
+        assert [(one.id, one.doubtful) for one in await log_of(store)] == [("77", False), ("78", False)]
+        assert [one.message_id for one in await store.outbox.listed("sent")] == ["77", "78"]
+
+    @check
+    async def test_what_has_arrived_is_not_sent_again(self, store: StoreProtocol) -> None:
+        await store.outbox.put(in_doubt("o1"))
+        await store.outbox.decide("o1", "waiting")
+        await apply(store, shown("77"))
+
+        assert await store.outbox.unsent() == []
+        with pytest.raises(InvalidValue, match="was sent already"):
+            await store.outbox.put(in_doubt("o1", status="sending"))
+        with pytest.raises(InvalidValue, match="was sent already"):
+            await store.outbox.put(in_doubt("o1"))
+
+    @check
+    async def test_echoes_settle_the_oldest_doubtful_reply_first_each_once(self, store: StoreProtocol) -> None:
+        await store.outbox.put(in_doubt("o1", agent="Ada"), in_doubt("o2", agent="Bob"), in_doubt("o3", text="No."))
+        for key, name in enumerate(("77", "77", "78", "79")):
+            await apply(store, shown(name), key=str(key))
+
+        log = [(one.id, one.agent, one.doubtful) for one in await log_of(store)]
+        assert log == [("77", "Ada", False), ("78", "Bob", False), ("o3", "", True), ("79", "", False)]
+        assert [(one.id, one.message_id) for one in await store.outbox.listed("sent")] == [("o1", "77"), ("o2", "78")]
+
+    @check
+    async def test_only_an_equal_message_of_our_account_in_the_place_settles(self, store: StoreProtocol) -> None:
+        await store.outbox.put(in_doubt("o1"))
+        photo = Media(media_kind="photo", unique_id="p1")
+        others = (
+            shown("1", text="Yes!"), shown("2", place=DIRECT), shown("3", author=BOB), shown("4", agent=None),
+            shown("5", forwarded_from=BOB), shown("6", parts=(Text(text="Yes?"), photo)),
+        )  # fmt: skip
+        for key, other in enumerate(others):
+            await apply(store, other, key=str(key))
+        await apply(store, arrived("no such", "7"), key="none")
+        await apply(store, replace(arrived("o1", "8"), place=DIRECT), key="elsewhere")
+
+        assert [one.status for one in await store.outbox.listed()] == ["doubtful"]
+        assert [one.id for one in await log_of(store)] == ["o1", "1", "3", "4", "5", "6"]
+        assert await waiting(store) == ["1", "3", "4", "5", "6"]
+
+    @check
+    async def test_an_echo_settles_a_part_of_a_split_reply(self, store: StoreProtocol) -> None:
+        first, second = in_parts("One.", "Two.")
+        await store.outbox.put(first, second)
+        await store.outbox.put(sent(first, "10"))
+        await store.outbox.put(replace(second, status="doubtful", attempts=1, sent_at=NOON))
+        await apply(store, shown("11", text="Two."))
+
+        (whole,) = await log_of(store)
+        assert (whole.id, whole.text, whole.doubtful) == ("10", "One.\nTwo.", False)
+
+    @check
+    async def test_an_echo_ends_the_attempt_that_is_under_way(self, store: StoreProtocol) -> None:
+        reply, begun = a_reply(author=ME), DeliveryAttempt(number=1, begun_at=NOON)
+        await store.outbox.put(reply)
+        await store.outbox.put(replace(reply, status="sending", attempts=1, sent_at=NOON, attempt=begun))
+        await apply(store, shown("77"))
+
+        assert await store.outbox.attempts("o1") == {"o1": [replace(begun, ended_at=NOON, outcome="sent")]}
 
     @check
     async def test_a_receipt_does_not_take_the_message_of_somebody_else(self, store: StoreProtocol) -> None:

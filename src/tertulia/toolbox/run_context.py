@@ -2,12 +2,13 @@
 
 from datetime import datetime
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from msgspec import Struct
 
 from tertulia.errors import InvalidValue
 from tertulia.messages import Author, Message, Place
+from tertulia.seen_by import SeenBy
 
 
 class RunContext(Struct, frozen=True, kw_only=True):
@@ -24,9 +25,8 @@ class RunContext(Struct, frozen=True, kw_only=True):
     author: Author | None = None  # of `message`
     message: Message | None = None  # the target, as the model was shown it
     agent: str = ""  # the name of the agent that answers; empty: the only one
-    knows: Literal["all", "present"] = "all"  # `Agent.knows`
-    memory: Literal["shared", "own"] = "shared"  # `Agent.memory`
     batch: tuple[str, ...] = ()  # the ids of all messages that are answered, `message` among them
+    seen_by: SeenBy | None = None  # the agent that answers, where there are several
 
     @property
     def idempotency_key(self) -> str:

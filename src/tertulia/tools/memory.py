@@ -15,14 +15,13 @@ from tertulia.errors import InvalidValue
 from tertulia.memory.facts import (
     HEARSAY_FACTOR,
     NO_LIMIT,
-    as_own,
     default_scope,
     is_from,
     is_same_person,
     is_same_place,
     subject_of,
 )
-from tertulia.memory.values import Fact, Facts, SeenBy, Subject
+from tertulia.memory.values import Fact, Facts, Subject
 from tertulia.memory.verify.claims import unfit_reason
 from tertulia.memory.verify.clauses import supporting_messages
 from tertulia.memory.verify.comparison import FactWords, comparable_words, contains_any
@@ -114,7 +113,6 @@ def memory_tools(store: StoreProtocol, now: Callable[[], datetime], zone: str = 
         _require_support(text, whom, sources)
         subject = subject_of(whom, request.place)
         new = _new_fact(request, subject, text, sources, now())
-        new = as_own(new, context.agent) if context.agent and context.memory == "own" else new
         await facts.learn([new])
         stored = _find_same(await _visible_facts(facts, request, subject), new.id, text)
         if stored is None:
@@ -133,7 +131,7 @@ def memory_tools(store: StoreProtocol, now: Callable[[], datetime], zone: str = 
         """Why something about a person is thought to be so: the messages it was learned from."""
         request = await _read_request(log, context)
         found = await _find_fact(facts, request, fact)
-        sources = await facts.why(found.id)
+        sources = await facts.why(found.id, seen_by=context.seen_by)
         return [_as_source(one, request, clock, cleared=await _is_cleared(store, one)) for one in sources]
 
     @tool(repeatable=True)
@@ -167,11 +165,8 @@ async def _read_request(log: Log, context: RunContext) -> Request:
 
 
 async def _visible_facts(facts: Facts, request: Request, subject: Subject, limit: int = NO_LIMIT) -> Sequence[Fact]:
-    about, place = request.context, request.place
-    seen_by = (
-        SeenBy(agent=about.agent, present=about.knows == "present", own=about.memory == "own") if about.agent else None
-    )
-    return await facts.about(subject, place=place, asked_by=request.person, limit=limit, seen_by=seen_by)
+    seen_by = request.context.seen_by
+    return await facts.about(subject, place=request.place, asked_by=request.person, limit=limit, seen_by=seen_by)
 
 
 async def _find_fact(facts: Facts, request: Request, given: str) -> Fact:
@@ -223,6 +218,7 @@ def _checked_text(fact: str) -> str:
 def _new_fact(request: Request, subject: Subject, text: str, sources: Sequence[Message], now: datetime) -> Fact:
     own = is_same_person(subject, request.person)
     hearsay = all(message.author.id != subject.id for message in sources)
+    seen_by = request.context.seen_by
     return Fact(
         id=request.call,
         subject=subject,
@@ -233,6 +229,7 @@ def _new_fact(request: Request, subject: Subject, text: str, sources: Sequence[M
         scope=default_scope(request.place) if own else "chat",
         confidence=HEARSAY_FACTOR if hearsay else 1.0,
         hearsay=hearsay,
+        agent=seen_by.agent if seen_by and seen_by.own else None,
     )
 
 

@@ -5,8 +5,11 @@ from tertulia.context.values import Persona
 from tertulia.engine.agents.agent import Agent
 from tertulia.engine.memory import Memory
 from tertulia.models.scripted import Scripted
+from tertulia.parts import ToolCall
+from tertulia.seen_by import SeenBy
 from tertulia.store import Store
 from tertulia.testing import RecordedPlatform
+from tertulia.toolbox.run_context import RunContext
 
 
 def an_agent(name: str, **changes: object) -> Agent:
@@ -30,3 +33,21 @@ async def test_agents_share_what_is_known_of_people_and_one_with_its_own_memory_
     hume, hegel = [str(prompt.instruction) + str(prompt.turns) for prompt in model.prompts[2:4]]
     assert ("Lives in Lviv." in hume, "Likes tea." in hume) == (True, True)
     assert ("Lives in Lviv." in hegel, "Likes tea." in hegel) == (False, True)
+
+
+async def test_a_tool_is_told_for_which_agent_it_is_called() -> None:
+    seen: list[SeenBy | None] = []
+
+    async def look(context: RunContext) -> str:
+        """Look."""
+        seen.append(context.seen_by)
+        return "done"
+
+    call = ToolCall(name="look", args={}, id="a")
+    cast = [an_agent("Kant"), an_agent("Hume", knows="present", memory="own")]
+    for agents in (cast, cast[1:]):
+        model = Scripted([call], "Yes.")
+        async with engine_with(model, RecordedPlatform(), agents=agents, tools=[look]) as engine:
+            await talked(engine, said("Hume?", 1, place=GROUP))
+
+    assert seen == [SeenBy(agent="Hume", present=True, own=True), None]

@@ -9,6 +9,7 @@ from tertulia.engine.memory import Memory
 from tertulia.models.scripted import Scripted
 from tertulia.parts import ToolCall
 from tertulia.platform import Commanded
+from tertulia.seen_by import SeenBy
 from tertulia.store import Store
 from tertulia.testing import Clock, RecordedPlatform
 from tertulia.toolbox.run_context import RunContext
@@ -18,12 +19,12 @@ from tertulia.tools.reminders import reminder_tool
 
 
 async def test_a_tool_knows_whose_run_calls_it(store: Store) -> None:
-    seen: list[tuple[str, str, str]] = []
+    seen: list[tuple[str, SeenBy | None]] = []
 
     @tool
     def look(context: RunContext) -> str:
         """Look."""
-        seen.append((context.agent, context.knows, context.memory))
+        seen.append((context.agent, context.seen_by))
         return "seen"
 
     model = Scripted(ToolCall(id="1", name="look", args={}), "Yes.", ToolCall(id="2", name="look", args={}), "Yes.")
@@ -31,7 +32,7 @@ async def test_a_tool_knows_whose_run_calls_it(store: Store) -> None:
     async with engine_with(model, store=store, agents=agents, tools=[look]) as engine:
         await talked(engine, said("Kant, Hume?", place=GROUP))
 
-    assert seen == [("Kant", "present", "shared"), ("Hume", "all", "own")]
+    assert seen == [("Kant", SeenBy(agent="Kant", present=True)), ("Hume", SeenBy(agent="Hume", own=True))]
 
 
 async def test_reminders_are_said_by_the_agent_that_planned_them(store: Store) -> None:

@@ -8,8 +8,8 @@ from engine.memory.learners import a_learner, a_store, hear, read
 from people import ALICE, BOB, GROUP, NOON, a_message
 from store.builders import PROMPT, a_run
 from tertulia.memory.facts import subject_of
-from tertulia.memory.values import SeenBy
 from tertulia.messages import Message, Place
+from tertulia.seen_by import SeenBy
 from tertulia.store import Store
 
 KANT, HUME = SeenBy(agent="Kant", own=True), SeenBy(agent="Hume", present=True)

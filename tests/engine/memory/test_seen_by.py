@@ -10,8 +10,9 @@ from memory.searching import a_store, hear
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message
 from tertulia.context.values import RelevantMessage
 from tertulia.engine.memory import Memory
-from tertulia.memory.values import Episode, SeenBy
+from tertulia.memory.values import Episode
 from tertulia.messages import Message, Place
+from tertulia.seen_by import SeenBy
 from tertulia.store import Store
 
 KANT, HUME = SeenBy(agent="Kant", present=True), SeenBy(agent="Hume", present=True)

@@ -13,10 +13,10 @@ from tertulia.engine.memory.recall import EchoFilter, KnownFacts, MemorySources,
 from tertulia.engine.spend_caps import MeteredEmbedder, MeteredModel, SpendTracker
 from tertulia.engine.store_protocols import StoreProtocol
 from tertulia.memory.embeddings import Embedder, RemoteEmbedder, find_embedder
-from tertulia.memory.values import SeenBy
 from tertulia.messages import Place
 from tertulia.models.base import Model
 from tertulia.models.calls import Purpose
+from tertulia.seen_by import SeenBy
 
 
 class Memory:

@@ -24,7 +24,6 @@ from tertulia.memory.values import (
     EpisodeCursor,
     Episodes,
     Fact,
-    SeenBy,
     Subject,
     UnreadRange,
 )
@@ -32,6 +31,7 @@ from tertulia.memory.verify.statements import RecalledTexts
 from tertulia.messages import Message, Place
 from tertulia.models.base import Model
 from tertulia.models.calls import Purpose
+from tertulia.seen_by import SeenBy
 
 log = logging.getLogger(__name__)
 

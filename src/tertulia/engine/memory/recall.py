@@ -26,10 +26,11 @@ from tertulia.memory.episodes import RankedEpisode, build_window_past, rank_epis
 from tertulia.memory.facts import SINGLE_KEYS, is_from, subject_of
 from tertulia.memory.retrieval.terms import term_set
 from tertulia.memory.summaries import summary_beyond
-from tertulia.memory.values import Episode, EpisodeCursor, Fact, IndexReader, SeenBy, Subject, Summary
+from tertulia.memory.values import Episode, EpisodeCursor, Fact, IndexReader, Subject, Summary
 from tertulia.memory.verify.statements import RecalledTexts
 from tertulia.messages import Author, Message, Place, PlaceKey
 from tertulia.parts import Media, cut_text
+from tertulia.seen_by import SeenBy
 
 if TYPE_CHECKING:
     from tertulia.memory.search import Search, SearchResult

@@ -21,8 +21,9 @@ from tertulia.engine.memory.recall import EpisodeReader, FactReader
 from tertulia.media.descriptions import Description, DescriptionFailure, DescriptionStore
 from tertulia.media.handles import InMemoryHandles
 from tertulia.media.values import FetchFailure, FileForm, Handle, MediaStore, StoredFile
-from tertulia.memory.values import Episode, EpisodeCursor, Fact, SeenBy, Subject, Summary, WindowPast, WindowPasts
+from tertulia.memory.values import Episode, EpisodeCursor, Fact, Subject, Summary, WindowPast, WindowPasts
 from tertulia.messages import Message, Place
+from tertulia.seen_by import SeenBy
 from tertulia.turns import Turn
 
 T = TypeVar("T")

@@ -69,7 +69,7 @@ class SqlForgets(Repository):
         return bool(people)
 
     async def _remove(self, plan: Plan, words: Vocabulary | None, at: datetime) -> Forgotten:
-        removed, author = plan, plan.author
+        removed, author, self._jobs = plan, plan.author, 0
         newest = await self._reader.run(lambda database: removal.newest_messages(database, author) if author else [])
         await self._write(partial(removal.hide_person, plan=plan, at=at, newest=newest))
         await self._access.clear_caches()
@@ -92,9 +92,9 @@ class SqlForgets(Repository):
 
     async def _write(self, work: Operation[T]) -> T:
         """Do a job on the writer."""
-        self._jobs += 1
         if self._jobs % _BETWEEN_COPIES == 0:
             await self._reader.run(lambda database: database.copy_log(), autocommit=True)
+        self._jobs += 1
         return await self._writer.run(work)
 
     async def _apply(self, sections: Mapping[str, Section], plan: Plan, at: datetime) -> None:

@@ -81,7 +81,7 @@ _EARLIER_PROMPTS = """SELECT max(p.id) FROM prompts p JOIN runs r ON r.run_id = 
         JOIN names n ON n.id = m.name WHERE n.author = :author AND m.place = r.place))
     GROUP BY r.place ORDER BY 1 DESC LIMIT :most"""
 # All runs, in pages.
-_RUNS = """SELECT r.id, r.run_id, r.place, r.target, r.message_ids, r.horizon, r.forgotten FROM runs r
+_RUNS = """SELECT r.id, r.run_id, r.place, r.target, r.message_ids, r.horizon FROM runs r
     WHERE r.id > :after ORDER BY r.id LIMIT :most"""
 # What was left out of prompts in the places of the person.
 _LEFT_OUT = """SELECT p.id, p.run_id, p.left_out FROM prompts p JOIN runs r ON r.run_id = p.run_id
@@ -184,9 +184,9 @@ class Planner:
             words = self.words = self.words or await self._read_words(said)
             await self._read_forwards(words)
             await self._read_exchanges(words)
-            answering, showing = await self._read_runs()
+            answering = await self._read_runs()
             tasks = await self._read_tasks(words, answering)
-            await self._read_replies(words, answering, showing, tasks)
+            await self._read_replies(words, answering, tasks)
             await self._read_answers(words)
             await self._read_quotes(words)
             await self._read_facts(words)
@@ -257,7 +257,6 @@ class Planner:
         place = await self._reader.run(lambda database: find_place(database, chat))
         if place is not None:
             self._direct.add(place)
-            self._add("places", place)
         await self._read_exchanges(Vocabulary(near={}, far=PersonWords(())))
 
     async def _read_direct(self) -> None:
@@ -266,7 +265,6 @@ class Planner:
         for place in {place for place, body in titles if PLACE.loads(body).kind == "direct"}:
             if not await self._all(_OTHERS_THERE, place=place, nobody=dumps(NOBODY)):
                 self._direct.add(place)
-                self._add("places", place)
 
     async def _read_said(self) -> Said:
         """Read what the person is called, and all that they said, also where others quote or forward it."""
@@ -367,27 +365,25 @@ class Planner:
                 self._touch(one)
                 self._add("forwards", one.row)
 
-    async def _read_runs(self) -> tuple[set[str], set[str]]:
-        """Find the runs that answered the person, and all that showed them."""
+    async def _read_runs(self) -> set[str]:
+        """Find all runs that showed the person; return those that answered them."""
         for _, _, place, _, message, number, _ in await self._all(f"{_SOURCES} WHERE f.about = :author"):
             self._touched[message] = place, number
         reactions = ((place, at - 1) for place, at in await self._all(_REACTIONS))
         shown = first_numbers([*self._touched.values(), *reactions])
         answering, showing = set[str](), set[str]()
-        async for row, run_id, place, target, given, horizon, forgotten in self._each(_RUNS):
+        async for _, run_id, place, target, given, horizon in self._each(_RUNS):
             run = StoredRun(run_id, place, target, STRINGS.loads(given), horizon)
             if answers_person(run, self._theirs):
                 answering.add(run_id)
             if showed_person(run, self._whole, shown, self._direct | self._chats):
                 showing.add(run_id)
-                if not forgotten:
-                    self._add("runs", row)
         for row, run_id, reports in await self._all(_LEFT_OUT):
             left = (one for one in LEFT_OUT.loads(reports) if one.source == "background")
             if run_id not in showing and any(one.ids or one.text for one in left):
                 self._add("left_out", row)
         self._of["runs"] = showing
-        return answering, showing
+        return answering
 
     async def _read_tasks(self, words: Vocabulary, answering: Collection[str]) -> set[str]:
         """Find the tasks for the person or with their words."""
@@ -403,14 +399,11 @@ class Planner:
                 self._add("tasks", row)
         return found
 
-    async def _read_replies(
-        self, words: Vocabulary, answering: Collection[str], showing: Collection[str], tasks: Collection[str]
-    ) -> None:
-        """Find the replies, with all parts, for the person or with their words; others only lose their turns."""
+    async def _read_replies(self, words: Vocabulary, answering: Collection[str], tasks: Collection[str]) -> None:
+        """Find the replies, with all parts, for the person or with their words."""
         rows: defaultdict[str, list[tuple[int, MessageKey | None]]] = defaultdict(list)
         said: defaultdict[str, str] = defaultdict(str)
         found: set[str] = set()
-        turns: list[tuple[str, int]] = []
         async for page in self._pages(_REPLIES):
             errors = defaultdict[int, list[str]](list)
             for row, error in await self._all(_ATTEMPTS, some=[row for row, *_ in page]):
@@ -425,15 +418,10 @@ class Planner:
                 texts = said[reply_id], why, *errors[row], *strings_in(json.loads(dumps(reply.media)))
                 if place in self._direct or is_theirs or words.at(place).is_in(*texts):
                     found.add(reply_id)
-                if run in showing and has_turns:
-                    turns.append((reply_id, row))
         for row, message in (part for reply_id, parts in rows.items() if reply_id in found for part in parts):
             self._add("replies", row)
             if message is not None:
                 self._sent.add(message)
-        for reply_id, row in turns:
-            if reply_id not in found:
-                self._add("turns_of_replies", row)
 
     async def _read_answers(self, words: Vocabulary) -> None:
         """Find the agent's messages that reply to the person, or have or had their words."""
@@ -553,14 +541,11 @@ class Planner:
         self._of |= {"media": lost, "files": await self._reader.run(partial(files_of, media=lost))}
 
     async def _read_updates(self) -> None:
-        """Find the raw updates of places where the person was, and those with one of their names."""
-        select = """SELECT u.id FROM updates u JOIN update_places p ON p.update_row = u.id
-            WHERE u.raw IS NOT NULL AND p.place IN (:near)"""
-        found = {row for (row,) in await self._all(select)}
+        """Find the raw updates with one of the person's names."""
         names = filter(None, (self._author_id, *self._names))
         forms = {form.encode("utf-8", "replace") for name in names for form in (name, json.dumps(name)[1:-1])}
         async for row, raw in self._each(_UPDATES):
-            if row in found or any(form in raw for form in forms):
+            if any(form in raw for form in forms):
                 self._add("updates", row)
 
 

@@ -260,6 +260,7 @@ _BY_NAME = "name IN (SELECT id FROM names WHERE author = :author)"
 _BLOCKED = """author = :author AND NOT EXISTS (
     SELECT 1 FROM forgets f JOIN authors a ON a.platform = f.platform AND a.author_id = f.author_id
     WHERE a.id = blocked_authors.author AND f.at = blocked_authors.at)"""
+_UPDATES = "raw IS NOT NULL AND id IN (SELECT update_row FROM update_places WHERE place IN (:near))"
 _EVENTS = """place IN (:direct) OR (place IN (:near) AND body LIKE '{"kind":"facts learned"%')"""
 _SUMMARIES = "about = :author OR place IN (:direct)"
 _CHANGED = "place IN (:near) OR about IN (SELECT about FROM facts WHERE id IN (:changed_facts))"
@@ -287,13 +288,17 @@ COPIES_OF_TITLES = {
 
 # The sections in the order in which they are removed; an export shows the last ones first.
 DERIVED = {
-    "updates": Section(remove=_run("UPDATE updates SET raw = NULL WHERE id IN (:rows)")),
+    "updates": Section("updates", remove=_run("UPDATE updates SET raw = NULL WHERE id IN (:rows)"), by=_UPDATES),
     "events": Section("place_events", by=_EVENTS),
     "tasks": Section("tasks", "place status", _cancel_tasks, 50),
     "answers": Section("messages", f"place {_CONTENT}", _empty_answers, 10),
     "turns": Section(remove=_remove_turns),
     "replies": Section("outbox", _REPLY, lambda database, rows, work: empty_replies(database, rows)),
-    "turns_of_replies": Section(remove=_run("UPDATE outbox SET turns = '[]' WHERE id IN (:rows)")),
+    "turns_of_replies": Section(
+        "outbox",
+        remove=_run("UPDATE outbox SET turns = '[]' WHERE id IN (:rows)"),
+        by="run_id IN (:runs) AND turns <> '[]'",
+    ),
     "facts_about_others": Section("facts", "place fact_id learned_at", _remove_facts, 10),
     "facts": Section("facts", _FACT, _remove_facts, 10),
     "proposals": Section("proposals", "run_id until", _SHOWN, by="fact IN (:facts)"),
@@ -306,7 +311,13 @@ DERIVED = {
     "titles": Section("titles", "place title", _empty_titles),
     **{name: Section(remove=_rewrite(*column, _without_title)) for name, column in COPIES_OF_TITLES.items()},
     "left_out": Section(remove=_rewrite("prompts", "left_out", _without_facts)),
-    "runs": Section("runs", _RUN, lambda database, rows, work: remove_runs(database, "id IN (:rows)", rows=rows), 5),
+    "runs": Section(
+        "runs",
+        _RUN,
+        lambda database, rows, work: remove_runs(database, "id IN (:rows)", rows=rows),
+        5,
+        by="run_id IN (:runs) AND forgotten = 0",
+    ),
     **dict.fromkeys(
         ("exchanges", "exchanges_of_others"), Section(key="chat start stop", remove=_remove_exchanges, at_once=0)
     ),
@@ -364,7 +375,7 @@ OWN = {
         by="author = :author",
     ),
     "commands": Section("commands", "place command argument message", by=_BY_NAME),
-    "places": Section(remove=_SHOWN),  # `remove_place_part` removes them
+    "places": Section("places", remove=_SHOWN, by="id IN (:direct)"),  # `remove_place_part` removes them
     "chats": Section("chats", "name exchange", key="name"),
     "blocks": Section("blocked_authors", remove=_SHOWN, key="author", by=_BLOCKED),  # hidden until the end
     "names": Section("names", "name username seen_at", _SHOWN, by="author = :author"),  # `remove_person` removes them

@@ -26,7 +26,7 @@ from tertulia.errors import InvalidValue, StoreAway, StoreBroken, StoreFull, Sto
 from tertulia.messages import Place
 from tertulia.store.database import Connection, Failure, Fault, Row, RowCache, translate
 from tertulia.store.identities import place_key
-from tertulia.store.postgres.statements import Form, Parameters, definition, form, parameters
+from tertulia.store.postgres.statements import Parameters, definition, form, parameters
 from tertulia.store.transfer import copy_to_file
 from tertulia.store_url import is_postgres, masked
 
@@ -193,7 +193,14 @@ class PostgresDatabase(Connection):
             self.send(statement, **row)
 
     def insert_all(self, statement: str, rows: Iterable[Mapping[str, Any]]) -> list[int]:
-        return [self._rows(result)[0][0] for result in self._execute_each(form(statement, " RETURNING id"), rows)]
+        waiting = list(rows)
+        found: list[pq.abc.PGresult] = []
+        for start in range(0, len(waiting), _SENT_AT_ONCE):
+            some = waiting[start : start + _SENT_AT_ONCE]
+            for row in some:
+                self._add(statement, row, " RETURNING id")
+            found += self._exchange(self._send_unsent())[-len(some) :]
+        return [self._rows(result)[0][0] for result in found]
 
     def insert(self, statement: str, /, **values: Any) -> int:
         return cast("int", self._rows(self._execute(statement, values, " RETURNING id"))[0][0])
@@ -357,25 +364,6 @@ class PostgresDatabase(Connection):
             self._ready()
         self._unsent.append((text, given))
 
-    def _execute_each(self, statement: Form, rows: Iterable[Mapping[str, Any]]) -> list[pq.abc.PGresult]:
-        """Execute a statement for each mapping of values; return the result of each."""
-        waiting = list(rows)
-        text, names = statement
-        found: list[pq.abc.PGresult] = []
-        for start in range(0, len(waiting), _SENT_AT_ONCE):
-            some = waiting[start : start + _SENT_AT_ONCE]
-            libpq = self._send_unsent()
-            prepared = self._prepare(libpq, text, ()) or b""
-            if not prepared:
-                libpq.send_prepare(b"", text)
-                self._sent.append(((text, ()), b""))
-            for row in some:
-                values, _, formats = parameters([row[name] for name in names])
-                libpq.send_query_prepared(prepared, values, formats, 1)
-                self._sent.append(None)
-            found += self._exchange(libpq)[-len(some) :]
-        return found
-
     def _send(self, libpq: pq.abc.PGconn, text: bytes, values: Parameters) -> None:
         data, types, formats = values
         if name := self._prepare(libpq, text, tuple(types)):
@@ -443,7 +431,7 @@ class PostgresDatabase(Connection):
                 break
             if not prepared or result.status != pq.ExecStatus.COMMAND_OK:
                 found.append(result)
-            elif prepared[1]:
+            else:
                 self._prepared[prepared[0]] = prepared[1]
         return found
 
