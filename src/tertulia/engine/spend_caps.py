@@ -50,21 +50,27 @@ class SpendTracker:
             if price_of(model.name, self._prices) is None:
                 raise InvalidValue(f"money is capped, but {model.name} has no price: set it in Behavior(prices=…)")
 
-    async def is_reached(self, place: Place, author: Author | None) -> bool:
-        """Return whether a cap for *place*, *author* (if any) or the total is reached."""
-        caps, day = self._limits.value, self._day()
+    async def is_reached(
+        self, place: Place, author: Author | None, *, agent: str | None = None, own: Limits | None = None
+    ) -> bool:
+        """Return whether a cap for *place*, *author* (if any) or the total is reached, or an *own* one of an agent."""
         room = await self._rooms.cap(place) if self._rooms else Cap()
-        if room != Cap() and room.is_reached(await self._usages.spent(day, place=place)):
+        if room != Cap() and room.is_reached(await self._usages.spent(self._day(), place=place)):
             return True
-        if not caps.has_caps:
-            return False
-        if caps.total != Cap() and caps.total.is_reached(await self._usages.spent(day)):
+        if await self._passes(self._limits.value, place, author):
             return True
-        if caps.place != Cap() and caps.place.is_reached(await self._usages.spent(day, place=place)):
+        return own is not None and await self._passes(own, place, author, agent)
+
+    async def _passes(self, caps: Limits, place: Place, author: Author | None, agent: str | None = None) -> bool:
+        """Return whether what an agent has spent, or all of them, reaches one of the caps."""
+        day, spent = self._day(), self._usages.spent
+        if caps.total != Cap() and caps.total.is_reached(await spent(day, agent=agent)):
+            return True
+        if caps.place != Cap() and caps.place.is_reached(await spent(day, place=place, agent=agent)):
             return True
         if caps.person == Cap() or author is None:
             return False
-        return caps.person.is_reached(await self._usages.spent(day, place=place, author=author))
+        return caps.person.is_reached(await spent(day, place=place, author=author, agent=agent))
 
     async def has_notice(self, message: Message) -> bool:
         """Return whether the author got the notice in this place today."""
