@@ -76,9 +76,9 @@ async def test_with_real_agents_each_reads_its_own_words_as_its_own_and_those_of
     site: str,
 ) -> None:
     names = {"albert-einstein": "Albert Einstein", "isaac-newton": "Isaac Newton"}
-    platform, takes = RecordedPlatform(), "audio_url"
+    platform = RecordedPlatform()
     async with (
-        OpenAISim(behaviour=Echo(), audio=takes) as sim,
+        OpenAISim(behaviour=Echo(), audio="audio_url") as sim,
         OpenAI("compatible-1", key="k", base_url=sim.url, audio_forms=AudioForms()) as model,
         engine_with(
             model,
@@ -106,6 +106,6 @@ async def test_with_real_agents_each_reads_its_own_words_as_its_own_and_those_of
 
     accepted = [request.body["messages"][-1]["content"] for request in sim.requests if request.status == 200]
     asked = [kinds_of(content) for content in accepted]
-    wanted = [expected(scenario, takes) for scenario in SCENARIOS]
+    wanted = [expected(scenario, "audio_url") for scenario in SCENARIOS]
     named = [(text.replace("Albert Einstein (albert-einstein)", "Albert Einstein"), types) for text, types in wanted]
     assert [one for one in asked if one in named] == named
