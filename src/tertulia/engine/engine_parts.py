@@ -16,7 +16,7 @@ from tertulia.engine.checks import AuthorRate, Confirmed, SpendCaps
 from tertulia.engine.commands import Commands
 from tertulia.engine.confirmations import Confirmations
 from tertulia.engine.context_media import ContextMedia
-from tertulia.engine.describers import Describe, MediaAccess, makers_of, models_of_describer
+from tertulia.engine.describers import Describe, Makers, MediaAccess, models_of_describer
 from tertulia.engine.description_worker import DescriptionWorker
 from tertulia.engine.door import Door
 from tertulia.engine.handle_removal import HandleRemoval
@@ -160,7 +160,7 @@ class EngineParts:
 
     def _describer(self) -> MediaDescriber:
         shared, options, store = self.shared, self.options, self.shared.store
-        makers = makers_of(
+        makers = Makers(
             options.describe,
             options.transcribe,
             MediaAccess(store.media, fetcher=self.fetcher, attacher=self.attachments, now=shared.now),

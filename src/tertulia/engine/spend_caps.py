@@ -12,12 +12,12 @@ from tertulia.engine.rooms import RoomStore
 from tertulia.errors import InvalidValue, SpendCapReached, TertuliaError
 from tertulia.memory.embeddings import Embedder
 from tertulia.messages import Author, Message, Place
-from tertulia.models.base import File, Model, Response, TakesMedia, UploadsFiles
+from tertulia.models.base import Model, Response
 from tertulia.models.calls import Call, Purpose, noted_requests, priced
 from tertulia.models.prices import PRICES, Prices, price_of
-from tertulia.parts import Media, Part
+from tertulia.parts import Part
 from tertulia.run.model_calls import CALL_TIMEOUT, CallAttempt, ModelCalls
-from tertulia.turns import Prompt, Role
+from tertulia.turns import Prompt
 
 if TYPE_CHECKING:
     from tertulia.memory.retrieval.features import Floats
@@ -129,31 +129,6 @@ class MeteredModel:
         self._author = author
         self._purpose = purpose
         self._calls = ModelCalls(retries=0, timeout=timeout, now=spend_tracker.now)
-
-    def takes(self, media: Media, role: Role) -> bool:
-        return self._model.takes(media, role) if isinstance(self._model, TakesMedia) else media.has_content
-
-    @property
-    def account(self) -> str:
-        return self._model.account if isinstance(self._model, UploadsFiles) else ""
-
-    async def upload(self, data: bytes, *, mime: str, name: str = "") -> File:
-        return await self._uploader.upload(data, mime=mime, name=name)
-
-    def is_own_file(self, uri: str) -> bool:
-        return isinstance(self._model, UploadsFiles) and self._model.is_own_file(uri)
-
-    async def get_file(self, name: str) -> File:
-        return await self._uploader.get_file(name)
-
-    async def delete_file(self, name: str) -> None:
-        await self._uploader.delete_file(name)
-
-    @property
-    def _uploader(self) -> UploadsFiles:
-        if not isinstance(self._model, UploadsFiles):
-            raise InvalidValue(f"{self.name} takes no files")
-        return self._model
 
     async def respond(self, prompt: Prompt) -> Response:
         if await self._spend_tracker.is_reached(self._place, self._author):

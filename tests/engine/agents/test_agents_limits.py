@@ -11,7 +11,7 @@ from engine.test_spend_caps import PRICE, answers, capped
 from tertulia.engine.agents.agent import Agent
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.engine import Engine
-from tertulia.engine.languages.english import ENGLISH
+from tertulia.engine.languages.lines import ENGLISH
 from tertulia.engine.languages.ukrainian import UKRAINIAN
 from tertulia.engine.limits import Cap, Limits
 from tertulia.engine.store_protocols import PlaceCast

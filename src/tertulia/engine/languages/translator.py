@@ -1,34 +1,27 @@
 """Translator: the agent's own lines in the language of the person they are for."""
 
-from typing import Protocol
+from collections.abc import Callable
 
 from tertulia.context.log import Log
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.languages.lines import Lines
-from tertulia.engine.store_protocols import OutboxItem, RunStore
+from tertulia.engine.store_protocols import OutboxItem, PlaceSettings, RunStore
 from tertulia.messages import Author, Message, Place
-
-
-class AuthorLanguages(Protocol):
-    """The part of `PlaceSettings` that knows the languages of authors."""
-
-    async def language(self, *, platform: str, author_id: str) -> str | None: ...
-
-
-class AgentLanguages(Protocol):
-    """The part of `Identity` that knows the languages of agents."""
-
-    def language_of(self, agent: str) -> str: ...
 
 
 class Translator:
     """Chooses the language of a line: that of the person's client, else of the agent, else `Behavior.language`."""
 
     def __init__(
-        self, behavior: Behavior, agents: AgentLanguages, languages: AuthorLanguages, runs: RunStore, messages: Log
+        self,
+        behavior: Behavior,
+        of_agent: Callable[[str], str],
+        languages: PlaceSettings,
+        runs: RunStore,
+        messages: Log,
     ) -> None:
         self._behavior = behavior
-        self._agents = agents
+        self._of_agent = of_agent  # returns the language of an agent
         self._languages = languages
         self._runs = runs
         self._messages = messages
@@ -36,7 +29,7 @@ class Translator:
     async def lines_for(self, message: Message, agent: str = "") -> Lines:
         """Return the lines of an agent for the author of a message."""
         spoken = await self.language_of(message.place, message.author)
-        return self._behavior.lines_in(spoken or self._agents.language_of(agent))
+        return self._behavior.lines_in(spoken or self._of_agent(agent))
 
     async def language_of(self, place: Place, author: Author) -> str:
         """Return the language of an author, as it was last said; empty if it is unknown."""
