@@ -19,7 +19,6 @@ from tertulia.engine.context_media import ContextMedia
 from tertulia.engine.describers import Describe, Makers, MediaAccess, models_of_describer
 from tertulia.engine.description_worker import DescriptionWorker
 from tertulia.engine.door import Door
-from tertulia.engine.handle_removal import HandleRemoval
 from tertulia.engine.languages.chat_language import ChatLanguage
 from tertulia.engine.limits import Limits
 from tertulia.engine.log_views import VisibleLog
@@ -34,7 +33,7 @@ from tertulia.engine.place_worker import PlaceWorkers, WorkerParts
 from tertulia.engine.prompt_builder import PromptLayout, PromptSources
 from tertulia.engine.rate_limit import RateLimiter
 from tertulia.engine.replay.replayer import Replayer
-from tertulia.engine.retention import Retention
+from tertulia.engine.retention import HandleRemoval, Retention
 from tertulia.engine.run_completion import RunCompletion
 from tertulia.engine.run_executor import RunExecutor
 from tertulia.engine.shared import Shared

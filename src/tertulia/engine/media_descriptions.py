@@ -15,15 +15,13 @@ from msgspec.structs import replace
 from tertulia.context.log import Log
 from tertulia.context.media_words import known_media, undescribed_ids, with_descriptions, with_known_media
 from tertulia.context.values import Context
-from tertulia.engine.describers import ASKED, Describe, Makers, ModelDescriber, by_model, goes_itself
+from tertulia.engine.describers import Makers, goes_itself
 from tertulia.engine.description_worker import DescriptionWorker, Wanted
 from tertulia.media.descriptions import Description, DescriptionStore
 from tertulia.media.values import MediaOptions
 from tertulia.messages import Message, Place
 from tertulia.models.base import Model
 from tertulia.parts import Media
-
-__all__ = ["ASKED", "Describe", "MediaDescriber", "ModelDescriber", "by_model"]
 
 MAX_FOUND = 64  # media of a window that are looked at, the newest
 
