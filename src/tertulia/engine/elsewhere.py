@@ -48,7 +48,7 @@ class Elsewhere:
 
     def _is_open(self, place: Place) -> bool:
         is_current = self._shared.aliases.current(place).key == place.key
-        has_platform = is_current and self._shared.identity.has_platform(place.platform)
+        has_platform = is_current and place.platform in self._shared.identity.platforms
         return has_platform and place.kind != "direct" and self._allowed.allows(place)
 
 
