@@ -123,7 +123,7 @@ class Commands:
         while self._more:
             self._more = False
             for command in await retry_forever(self._store.updates.commands, sleep=self._sleep):
-                if self._identity.has_platform(command.message.place.platform):
+                if command.message.place.platform in self._identity.platforms:
                     await self._run_command(command)
 
     async def _run_command(self, command: Command) -> None:

@@ -9,9 +9,8 @@ from msgspec.structs import replace
 
 from tertulia.engine.background import foreign_code, log_text
 from tertulia.engine.languages.lines import Lines
-from tertulia.engine.long_replies import LongReplies
 from tertulia.engine.outbox_sender import OutboxSender
-from tertulia.engine.reply_parts import edit_draft
+from tertulia.engine.reply_parts import LongReplies, edit_draft
 from tertulia.engine.shared import Shared
 from tertulia.engine.store_protocols import OutboxItem, PromptOutdated
 from tertulia.engine.task_worker import TaskWorker
