@@ -171,10 +171,13 @@ class Commands:
             reply=Reply(place=message.place, text="\n".join(lines), reply_to=_quoted(message)),
             made_at=self._now(),
             kind="notice",
+            agent=command.agent,
         )
 
     async def _greet(self, command: Command, lines: Lines) -> CommandOutcome:
-        return reply_with(lines.greeting.format(name=self._identity.persona_on(command.message.place.platform).name))
+        return reply_with(
+            lines.greeting.format(name=self._identity.persona_on(command.message.place.platform, command.agent).name)
+        )
 
     async def _help(self, command: Command, lines: Lines) -> CommandOutcome:
         place, author = command.message.place, command.message.author

@@ -97,16 +97,24 @@ class SqlUpdates(Repository):
         return message_rows.MESSAGES.one(database, which, place=find_place(database, place))
 
     @reading
+    def first_platform(self, database: Database, place_id: str, platforms: Sequence[str]) -> str | None:
+        select = (
+            "SELECT platform FROM places WHERE place_id = :place_id AND platform IN (:platforms) ORDER BY id LIMIT 1"
+        )
+        found: str | None = database.value(select, place_id=clean(place_id), platforms=list(platforms))
+        return found
+
+    @reading
     def migrated_places(self, database: Database) -> Mapping[PlaceKey, Place]:
         return places.migrated_places(database)
 
     @reading
     def commands(self, database: Database) -> list[Command]:
         """Return the commands to be carried out, oldest first."""
-        select = "SELECT id, message, command, argument, horizon FROM commands ORDER BY id"
+        select = "SELECT id, message, command, argument, agent, horizon FROM commands ORDER BY id"
         return [
-            Command(id=row, message=MESSAGE.loads(message), name=name, argument=argument, horizon=horizon)
-            for row, message, name, argument, horizon in database.all(select)
+            Command(id=row, message=MESSAGE.loads(message), name=name, argument=argument, agent=agent, horizon=horizon)
+            for row, message, name, argument, agent, horizon in database.all(select)
         ]
 
     async def end(self, command: Command, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
@@ -212,13 +220,14 @@ def _add_command(database: Database, change: Commanded, at: datetime) -> None:
     place = upsert_place(database, message.place)
     upsert_title(database, message.place, place)
     database.run(
-        """INSERT INTO commands (place, name, message, command, argument, horizon)
-            SELECT id, :name, :message, :command, :argument, messages FROM places WHERE id = :place""",
+        """INSERT INTO commands (place, name, message, command, argument, agent, horizon)
+            SELECT id, :name, :message, :command, :argument, :agent, messages FROM places WHERE id = :place""",
         place=place,
         name=upsert_name(database, message.place.author_namespace, message.author, at),
         message=dumps(message),
         command=clean(change.name),
         argument=clean(change.argument),
+        agent=clean(change.agent),
     )
 
 
