@@ -43,6 +43,8 @@ class SharedPlaces:
             case Received(message=message) | Edited(message=message):
                 is_known = self._commands_another(message) or (isinstance(change, Edited) and self._is_ours(message))
                 return None if is_known else replace(change, message=await self._told(message))
+            case Commanded(message=message) if self._is_ours(message):  # words: the list of commands begins with one
+                return Received(message=await self._told(message))
             case Commanded(message=message):
                 return replace(change, message=await self._told(message), agent=self._commanded(message))
             case Deleted() | Reacted() | Delivered() | Stopped():
