@@ -124,6 +124,7 @@ torture: $(BIN)/.ready  ## all tests at full size, properties with EXAMPLES exam
 	TERTULIA_EXAMPLES=200 $(BIN)/pytest --timeout=3600
 	TERTULIA_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -m torture --timeout=36000 --durations=0
 	PYTHONPATH=tests $(BIN)/python tests/engine/torture.py $(KILLS)
+	PYTHONPATH=tests $(BIN)/python tests/engine/agents/killed_agents.py $(KILLS)
 	PYTHONPATH=tests:examples $(BIN)/python tests/testing/killed_platforms.py $(KILLS)
 	PYTHONPATH=tests:examples $(BIN)/python tests/platforms/telegram/killed_bot.py $(KILLS)
 	PYTHONPATH=tests $(BIN)/python tests/platforms/web/killed_rooms.py $(KILLS)

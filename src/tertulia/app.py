@@ -28,6 +28,7 @@ from tertulia.config_reader import is_secret
 from tertulia.context.values import Persona
 from tertulia.engine.agents.agent import Cast
 from tertulia.engine.background import EngineClock, RealClock, Sleep
+from tertulia.engine.cast_changes import with_added
 from tertulia.engine.describers import ModelDescriber, by_model
 from tertulia.engine.engine import Engine
 from tertulia.engine.identity import require_usable
@@ -39,6 +40,7 @@ from tertulia.engine.shared import make_shared
 from tertulia.engine.spend_caps import SpendTracker
 from tertulia.engine.store_protocols import StoreProtocol
 from tertulia.errors import InvalidValue, KeyRefused, ModelUnknown, NotInstalled, StoreRefused, TertuliaError
+from tertulia.inspector.agents import KnownAgents
 from tertulia.logs import log_events
 from tertulia.model_choice import Hints, choose_model, choose_transcriber
 from tertulia.models import CachedGemini, Gemini
@@ -116,7 +118,8 @@ async def page_of(engine: Engine, file: ConfigFile) -> AsyncIterator[None]:
         now=lambda: datetime.now(UTC),
         engine=engine,
         rooms=rooms if isinstance(rooms, RoomPlatform) else None,
-        agent=config.persona.name,
+        agent=engine.cast.default.name,
+        profile=config.profile,
         language=config.behavior.language,
     )
     async with AsyncExitStack() as opened:
@@ -186,7 +189,7 @@ async def open_bot(
             folder = folder or beside
         store = await opened.enter_async_context(Store.open(file.store, media_folder=folder))
         if has_rooms:
-            platforms = [*platforms, _rooms_of(store, config, clock)]
+            platforms = [*platforms, _rooms_of(store, file, clock)]
         if config.cache and not is_given:
             models = [with_cache(model, store, opened) for model in models]
         tools = await opened.enter_async_context(tools_of(file, store, clock.now, zone, environment))
@@ -213,8 +216,17 @@ async def open_bot(
         )
 
 
-def _rooms_of(store: Store, config: Config, clock: EngineClock) -> RoomPlatform:
-    name, largest = config.persona.name, config.media.largest
+async def known_agents(file: ConfigFile, store: StoreProtocol) -> KnownAgents:
+    """Return the agents of a config with those that owners added, as they are known beside the bot."""
+    cast = cast_of(file)
+    if file.config.behavior.owners:
+        cast = with_added(cast, await store.agents.added())
+    models = {"": tuple(file.config.models), **{name: one.models for name, one in file.agents.items()}}
+    return KnownAgents(cast=cast, models=models, profile=file.config.profile)
+
+
+def _rooms_of(store: Store, file: ConfigFile, clock: EngineClock) -> RoomPlatform:
+    name, largest = cast_of(file).default.name, file.config.media.largest
     return RoomPlatform(store.rooms, store.media, now=clock.now, name=name, largest=largest)
 
 
@@ -520,8 +532,8 @@ async def _apply(
         await engine.set_agents(with_accounts(cast, before, engine.platforms.values()))
     elif "persona" in fields:
         engine.persona = persona_of(after.config)
-    if "persona" in fields and isinstance(rooms := engine.platforms.get(PLATFORM), RoomPlatform):
-        rooms.rename(after.config.persona.name)
+    if isinstance(rooms := engine.platforms.get(PLATFORM), RoomPlatform):
+        rooms.rename(cast_of(after).default.name)
     taken = [name for name in fields if name in RELOADED]
     if taken:
         log.info("taken over: %s", ", ".join(taken))

@@ -15,6 +15,8 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from lives import fork_lives
+from tertulia.context.values import Persona
+from tertulia.engine.agents.agent import Agent
 from tertulia.engine.background import RealClock, Sleep
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.engine import Engine
@@ -66,6 +68,7 @@ class Life(Struct, frozen=True, kw_only=True):
     remembers: float = 0.0  # seconds that the platform knows a key again
     room: int = 0  # bytes that the store may grow by; 0 for as many as there are
     finds_room: bool = False  # whether there is room again when it waits for some
+    agents: tuple[str, ...] = ()  # that answer; none: one without a name
     kill_at: str = ""  # a point, and how many times it is reached until then: "after runs.end:2"
 
 
@@ -187,7 +190,9 @@ async def find_room(seconds: float) -> None:
     await asyncio.sleep(min(seconds, 0.01))
 
 
-def engine_of(store: Any, model: Gemini, platform: KilledCorner, deeds: Deeds, *, sleep: Sleep) -> Engine:
+def engine_of(
+    store: Any, model: Gemini, platform: KilledCorner, deeds: Deeds, *, sleep: Sleep, agents: Sequence[str] = ()
+) -> Engine:
     @tool
     async def book(message: str) -> str:
         """Books a seat for whoever wrote a message."""
@@ -209,6 +214,7 @@ def engine_of(store: Any, model: Gemini, platform: KilledCorner, deeds: Deeds, *
         store,
         model,
         [platform],
+        agents=[Agent(name=name, persona=Persona(text=f"You are {name}.")) for name in agents],
         tools=[book, look, remind_me],
         task_handlers={"ring": TaskHandler(run=ring)},
         behavior=Behavior(
@@ -229,7 +235,7 @@ async def live(life: Life) -> None:
     deeds = Deeds(path.with_suffix(".did"), death)
     async with Store.open(life.store) as store, Gemini(MODEL, key="k", base_url=life.model_url) as model:
         sleep = find_room if life.finds_room else asyncio.sleep
-        engine = engine_of(watched(store, death), model, platform, deeds, sleep=sleep)
+        engine = engine_of(watched(store, death), model, platform, deeds, sleep=sleep, agents=life.agents)
         running = asyncio.create_task(engine.run())
         ended = asyncio.create_task(platform.ended.wait())
         await asyncio.wait([running, ended], return_when=asyncio.FIRST_COMPLETED)

@@ -21,6 +21,7 @@ from engine.aftermath import Result, aftermath
 from engine.engine_child import Life
 from engine.scripted_service import Answering, Kind, ScriptedService
 from lives import Lives, lives
+from tertulia.sim.behaviours import Behaviour
 from tertulia.sim.gemini import GeminiSim
 
 CHILD = Path(__file__).with_name("engine_child.py")
@@ -50,7 +51,9 @@ class Moment(Struct, frozen=True, kw_only=True):
 class Station:
     """One file with one engine at a time on it, its service and its deaths."""
 
-    def __init__(self, folder: Path, service: ScriptedService, lives: Lives, model_url: str) -> None:
+    def __init__(
+        self, folder: Path, service: ScriptedService, lives: Lives, model_url: str, *, agents: Sequence[str] = ()
+    ) -> None:
         self.path = folder / "engine.db"
         self.store = postgres.store_in(folder, "engine.db")
         self.service = service
@@ -63,6 +66,7 @@ class Station:
             model_url=model_url,
             port=service.port,
             platform=service.kind,
+            agents=tuple(agents),
             remembers=300.0 if service.kind == "with keys" else 0.0,
         )
 
@@ -109,13 +113,21 @@ class Station:
 
 
 @asynccontextmanager
-async def station(folder: Path, kind: Kind, seed: int) -> AsyncIterator[Station]:
+async def station(
+    folder: Path,
+    kind: Kind,
+    seed: int,
+    *,
+    script: type[ScriptedService] = ScriptedService,
+    behaviour: Behaviour | None = None,
+    agents: Sequence[str] = (),
+) -> AsyncIterator[Station]:
     async with (
-        ScriptedService(kind, seed) as service,
-        GeminiSim(behaviour=Answering(), tell=lambda *_: service.count("asked")) as sim,
+        script(kind, seed) as service,
+        GeminiSim(behaviour=behaviour or Answering(), tell=lambda *_: service.count("asked")) as sim,
     ):
         async with lives(CHILD, folder / "engine.log") as forked:
-            yield Station(folder, service, forked, sim.url)
+            yield Station(folder, service, forked, sim.url, agents=agents)
         refused = [request.rule for request in sim.requests if request.rule]
         assert refused == [], refused
 

@@ -30,8 +30,8 @@ async def _serve(path: str | None, port: int | None) -> None:
 
     from msgspec.structs import replace
 
-    from tertulia.app import replays_of
-    from tertulia.config import find_config, load_config, read_config
+    from tertulia.app import known_agents, replays_of
+    from tertulia.config import cast_of, find_config, load_config, read_config
     from tertulia.engine.platform_runner import stop_signals
     from tertulia.platforms.web.page_server import serve_page
     from tertulia.platforms.web.site import Site
@@ -45,7 +45,8 @@ async def _serve(path: str | None, port: int | None) -> None:
             store=store,
             now=lambda: datetime.now(UTC),
             daily=file.config.limits.total,
-            agent=file.config.persona.name,
+            agent=cast_of(file).default.name,
+            configured=lambda: known_agents(file, store),
             language=file.config.behavior.language,
             replays=replays_of(store, file),
         )

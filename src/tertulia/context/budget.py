@@ -98,8 +98,16 @@ def spoken_tokens(message: Message, turns: Sequence[Turn] = ()) -> int:
     if message.deleted:
         return 0
     if turns:
-        return sum(cached(turn, _SPOKEN, lambda one: _spoken(cut_results(one.parts))) for turn in turns)
-    return cached(message, _SPOKEN, lambda one: _spoken(cut_parts(one.parts)))
+        return sum([cached(turn, _SPOKEN, _spoken_of_turn) for turn in turns])
+    return cached(message, _SPOKEN, _spoken_of_message)
+
+
+def _spoken_of_turn(turn: Turn) -> int:
+    return _spoken(cut_results(turn.parts))
+
+
+def _spoken_of_message(message: Message) -> int:
+    return _spoken(cut_parts(message.parts))
 
 
 def _spoken(parts: Iterable[Part]) -> int:

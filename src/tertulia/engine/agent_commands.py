@@ -2,8 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from tertulia.context.values import Persona
-from tertulia.engine.agents.agent import Agent
 from tertulia.engine.cast_changes import CastChanges
 from tertulia.engine.languages.lines import Lines
 from tertulia.engine.shared import Shared
@@ -122,8 +120,3 @@ class AgentCommands:
     def _unknown(self, name: str, lines: Lines) -> str:
         names: Sequence[str] = [agent.name for agent in self._identity.cast.agents]
         return lines.unknown_agent.format(name=name, names=", ".join(names))
-
-
-def added_agent(added: AddedAgent) -> Agent:
-    """Return an agent that an owner has added."""
-    return Agent(name=added.name, persona=Persona(text=added.text))

@@ -38,9 +38,9 @@ class AgentPlaces:
     async def here(self, place: Place) -> PlaceAgents:
         """Return the agents of a place."""
         cast = self._identity.cast
-        if cast.is_single:
-            return cast.in_place(place, former_ids=self._former_ids(place))
-        chosen = await self.chosen(place)
+        if cast.is_single and not (only := cast.default).places:
+            return PlaceAgents(agents=cast.agents, default=only, account=only)
+        chosen = PlaceCast() if cast.is_single else await self.chosen(place)
         return cast.in_place(
             place, former_ids=self._former_ids(place), listed=chosen.agents or (), default=chosen.default or ""
         )

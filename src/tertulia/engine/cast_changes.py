@@ -1,5 +1,7 @@
 """Changes of the cast: agents are added, changed and removed while the engine runs."""
 
+from collections.abc import Iterable
+
 from tertulia.context.values import Persona
 from tertulia.engine.agents.agent import Agent, Cast
 from tertulia.engine.agents.names import name_key
@@ -27,7 +29,7 @@ class CastChanges:
         self._configured = self._shared.identity.cast
         if self._shared.identity.has_owners:
             self._added = {one.name: one for one in await self._store.added()}
-            self._shared.identity.cast = self._with_added(self._configured, lenient=True)
+            self._shared.identity.cast = self._with_added(self._configured)
         for name in await self._store.awaited():
             if self._shared.identity.cast.get(name) is None:
                 await self._drop(name)
@@ -35,7 +37,7 @@ class CastChanges:
     async def configure(self, cast: Cast) -> None:
         """Take over the agents of a config."""
         self._configured = cast
-        await self._set(self._with_added(cast, lenient=True))
+        await self._set(self._with_added(cast))
 
     def is_configured(self, name: str) -> bool:
         return any(name_key(one.name) == name_key(name) for one in self._configured.agents)
@@ -47,7 +49,7 @@ class CastChanges:
         known = self._added
         self._added = {**{k: v for k, v in known.items() if name_key(k) != name_key(added.name)}, added.name: added}
         try:
-            cast = self._with_added(self._current())
+            cast = with_added(self._current(), self._added.values(), lenient=False)
         except InvalidValue:
             self._added = known
             raise
@@ -68,14 +70,8 @@ class CastChanges:
         """Return the agents of the config, with what an owner changed of the first by `/persona`."""
         return self._configured.with_persona(self._shared.identity.persona)
 
-    def _with_added(self, cast: Cast, *, lenient: bool = False) -> Cast:
-        for one in self._added.values():
-            try:
-                cast = cast.with_agent(Agent(name=one.name, persona=Persona(text=one.text)))
-            except InvalidValue:
-                if not lenient:
-                    raise
-        return cast
+    def _with_added(self, cast: Cast) -> Cast:
+        return with_added(cast, self._added.values())
 
     async def _set(self, cast: Cast) -> None:
         """Use a cast. A removed agent stops in the middle of an answer, without a word; its tasks are told of."""
@@ -104,3 +100,14 @@ class CastChanges:
         ]
         await self._shared.store.outbox.put(*items)
         self._sender.enqueue(items)
+
+
+def with_added(cast: Cast, added: Iterable[AddedAgent], *, lenient: bool = True) -> Cast:
+    """Return a cast with the agents that owners added; leave out, or refuse, those that do not go with the others."""
+    for one in added:
+        try:
+            cast = cast.with_agent(Agent(name=one.name, persona=Persona(text=one.text)))
+        except InvalidValue:
+            if not lenient:
+                raise
+    return cast

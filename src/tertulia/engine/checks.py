@@ -94,8 +94,8 @@ class AuthorRate:
     async def tell(self, message: Message, decision: Decision, speaker: Speaker) -> None:
         """Send an author the notice that the rate limit is reached, once until they are answered again."""
         log.info("message %s is over the rate limit", message.id, extra={"place": message.place})
-        if not await self._limiter.claim_notice(message):
-            return
+        if message.agent is not None or not await self._limiter.claim_notice(message):
+            return  # agents are told nothing
         run = speaker.new_run([message], message, {message.id: decision})
         try:  # in one transaction, so that a crash does not lead to an answer as well
             await self._completion.complete_with_notice(run, message, lambda lines: lines.too_many, why=RATE_LIMITED)

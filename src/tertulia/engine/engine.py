@@ -157,7 +157,12 @@ class Engine:
     @property
     def agents(self) -> tuple[Agent, ...]:
         """The agents, with those that owners added."""
-        return self._shared.identity.cast.agents
+        return self.cast.agents
+
+    @property
+    def cast(self) -> Cast:
+        """The agents, and which of them is the default one."""
+        return self._shared.identity.cast
 
     async def set_agents(self, agents: Sequence[Agent] | Cast) -> None:
         """Set the agents while the engine runs. One that is gone says no more, and its tasks are cancelled."""

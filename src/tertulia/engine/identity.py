@@ -69,6 +69,7 @@ class Identity:
         role_timeout: float = ROLE_TIMEOUT,
     ) -> None:
         self.cast = cast
+        self._authors: dict[tuple[str, str], tuple[Cast, Author, Author]] = {}  # as they were made, and of what
         self._owners = frozenset(owners)
         self._role_timeout = role_timeout
         self.platforms = platforms
@@ -101,8 +102,13 @@ class Identity:
 
     def author_on(self, platform: str, agent: str = "") -> Author:
         """Return an agent as an author: our account, under the name of the agent where there are several."""
-        me, persona = self.platforms[platform].me, self.persona_on(platform, agent)
-        return replace(me, persona=persona.name, name=me.name if self.cast.is_single else persona.name)
+        me, cast = self.platforms[platform].me, self.cast
+        known = self._authors.get((platform, agent))
+        if known is None or known[0] is not cast or known[1] != me:
+            name = self.persona_on(platform, agent).name
+            known = cast, me, replace(me, persona=name, name=me.name if cast.is_single else name)
+            self._authors[platform, agent] = known
+        return known[2]
 
     def author_in(self, place: Place, agent: str = "") -> Author:
         """Return an agent as an author in a place: the account by which it speaks there."""

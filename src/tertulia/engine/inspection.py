@@ -327,6 +327,10 @@ class InspectionStore(Protocol):
         """Return the replies that are not sent or dropped, then the newest others, each the newest first."""
         ...
 
+    async def presences(self) -> Mapping[str, int]:
+        """Return in how many places each agent is."""
+        ...
+
     async def media(self, *, most: int) -> Sequence[StoredMedia]:
         """Return the media of the newest messages that can be seen, the newest first."""
         ...

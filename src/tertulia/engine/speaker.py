@@ -1,8 +1,8 @@
 """Speakers: the agents, with what their runs use."""
 
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from random import Random
 
 from msgspec.structs import replace
 
@@ -39,6 +39,7 @@ class Speaker:
         self.prompts = prompts
         self._defaults = defaults
         self._now = now
+        self._ids = Random()  # noqa: S311 (no secrets; to ask the system for each lets other threads take the interpreter)
 
     @property
     def models(self) -> tuple[Model, ...]:
@@ -56,7 +57,7 @@ class Speaker:
         """Return a run that takes *messages* and answers *target*; it has not begun."""
         at = self._now()
         return Run(
-            id=f"{int(at.timestamp()) & 0xFFFFFF:06x}{secrets.token_hex(7)}",
+            id=f"{int(at.timestamp()) & 0xFFFFFF:06x}{self._ids.getrandbits(56):014x}",
             place=target.place,
             target=target.id,
             taken=tuple(message.id for message in messages),

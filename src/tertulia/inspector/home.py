@@ -12,13 +12,20 @@ from tertulia.inspector.health import MEASURED, model_health, platform_health
 from tertulia.inspector.places import midnight, place_key, place_rows
 from tertulia.inspector.runs import run_rows
 from tertulia.inspector.shown import shown_item
-from tertulia.inspector.values import Decided, Home, StoreHealth
+from tertulia.inspector.values import AgentBrief, Decided, Home, StoreHealth
 
 RUNS = 12  # of the newest
 TASKS = 8  # of the next
 
 
-async def home(store: StoreProtocol, *, now: datetime, cap: Cap | None = None, health: Health | None = None) -> Home:
+async def home(
+    store: StoreProtocol,
+    *,
+    now: datetime,
+    agents: tuple[AgentBrief, ...] = (),
+    cap: Cap | None = None,
+    health: Health | None = None,
+) -> Home:
     """Return the state of a bot; *cap* is on all that it may spend in a day, *health* what its own process knows."""
     inspection, today = store.inspection, midnight(now)
     state, day, sums = await store.state(), await inspection.day(today.date()), await inspection.call_sums(today)
@@ -30,6 +37,7 @@ async def home(store: StoreProtocol, *, now: datetime, cap: Cap | None = None, h
     return Home(
         now=now,
         agent=day.agent.name if day.agent else "",
+        agents=agents,
         running=state.is_held,
         today=spent,
         hours=_hours(sums, now.hour + 1),

@@ -9,6 +9,7 @@ from tertulia.engine.store_protocols import StoreProtocol
 from tertulia.errors import InvalidValue
 from tertulia.inspector.shown import Blocked, brief, only, shown_item, shown_message
 from tertulia.inspector.values import (
+    AgentPresence,
     DecisionPage,
     MessagePage,
     MessageRow,
@@ -138,7 +139,14 @@ def _last_at(row: PlaceRow) -> float:
     return row.last.sent_at.timestamp() if row.last and row.last.sent_at else 0.0
 
 
-async def messages(store: StoreProtocol, place: Place, *, before: int | None = None, now: datetime) -> MessagePage:
+async def messages(
+    store: StoreProtocol,
+    place: Place,
+    *,
+    before: int | None = None,
+    now: datetime,
+    agents: tuple[AgentPresence, ...] = (),
+) -> MessagePage:
     """Return the newest messages of a place before a number, each with what became of it."""
     summary = only(await store.inspection.places(place))
     blocked = await store.inspection.blocked()
@@ -157,24 +165,34 @@ async def messages(store: StoreProtocol, place: Place, *, before: int | None = N
         )
         for one in found
     )
-    return MessagePage(row=row, messages=shown, before=_page_before(found), event=summary.event)
+    return MessagePage(row=row, agents=agents, messages=shown, before=_page_before(found), event=summary.event)
 
 
-async def decisions(store: StoreProtocol, place: Place, *, before: int | None = None, now: datetime) -> DecisionPage:
-    """Return the newest messages of people in a place before a number, each with why it was answered or not."""
+async def decisions(
+    store: StoreProtocol,
+    place: Place,
+    *,
+    before: int | None = None,
+    now: datetime,
+    agents: tuple[AgentPresence, ...] = (),
+) -> DecisionPage:
+    """Return the newest messages in a place before a number, each with why it was answered or not.
+
+    They are those of people, and of the *agents* too where there are several.
+    """
     row = await place_row(store, place, now=now)
     blocked = await store.inspection.blocked()
-    found = await store.inspection.messages(place, before=before, people=True, most=PAGE)
+    found = await store.inspection.messages(place, before=before, people=not agents, most=PAGE)
     shown = tuple(
         Reasoned(
             number=one.number,
             message=shown_message(one.message, blocked),
             decisions=one.decisions,
-            words=tuple(map(decision_words, one.decisions)) or (IMPORTED,),
+            words=tuple(map(decision_words, one.decisions)) or ((IMPORTED,) if one.message.agent is None else ()),
         )
         for one in found
     )
-    return DecisionPage(row=row, messages=shown, before=_page_before(found))
+    return DecisionPage(row=row, agents=agents, messages=shown, before=_page_before(found))
 
 
 def _page_before(found: Sequence[LoggedMessage]) -> int | None:

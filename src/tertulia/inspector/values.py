@@ -24,6 +24,36 @@ SpanKind = Literal["wait", "gather", "request", "retry", "tool", "send"]
 EvidenceKind = Literal["fact", "message", "episode", "tool"]
 
 
+class AgentBrief(Struct, frozen=True, kw_only=True):
+    """One of several agents."""
+
+    name: str
+    default: bool  # answers where nobody else is meant; what is stored without a name is its own
+
+
+class AgentRow(AgentBrief, frozen=True, kw_only=True):
+    """An agent with what it has of its own, and what it has spent today."""
+
+    called: tuple[str, ...]  # what people call it
+    models: tuple[str, ...]
+    profile: str
+    memory: Literal["shared", "own"]
+    knows: Literal["all", "present"]
+    listed: tuple[str, ...]  # where it takes part; empty: everywhere
+    added_at: datetime | None  # by an owner, while the bot ran; None: the config has it
+    places: int  # in which it is
+    today: Spent
+
+
+class AgentPresence(AgentBrief, frozen=True, kw_only=True):
+    """Since when an agent has been in a place, or when it was there last."""
+
+    called: tuple[str, ...] = ()  # what people call it; empty: it was removed
+    here: bool
+    since: datetime | None = None  # None: nothing was said there yet
+    until: datetime | None = None  # when it was removed from there
+
+
 class MessageBrief(Struct, frozen=True, kw_only=True):
     """The beginning of a message."""
 
@@ -105,6 +135,7 @@ class Home(Struct, frozen=True, kw_only=True):
 
     now: datetime
     agent: str  # its name; empty: nothing was sent yet
+    agents: tuple[AgentBrief, ...] = ()  # where there are several
     running: bool | None  # whether a bot has the store; None: not known
     today: Spent
     hours: tuple[float, ...]  # dollars of each hour of the day in UTC so far
@@ -140,6 +171,7 @@ class MessagePage(Struct, frozen=True, kw_only=True):
     """Messages of a place, the oldest first."""
 
     row: PlaceRow
+    agents: tuple[AgentPresence, ...] = ()  # where there are, or were, several
     messages: tuple[MessageRow, ...]
     before: int | None  # the number to ask the page before with; None: there is none
     event: int  # the number of the last event of the place when it was read
@@ -151,11 +183,12 @@ class Reasoned(Struct, frozen=True, kw_only=True):
     number: int
     message: Message
     decisions: tuple[Decision, ...]  # empty: imported, or the bot's own
-    words: tuple[str, ...]  # a sentence for each decision
+    words: tuple[str, ...]  # a sentence for each decision; that of an imported one
 
 
 class DecisionPage(Struct, frozen=True, kw_only=True):
     row: PlaceRow
+    agents: tuple[AgentPresence, ...] = ()  # where there are, or were, several; then their messages are here too
     messages: tuple[Reasoned, ...]
     before: int | None
 

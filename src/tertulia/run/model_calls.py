@@ -82,7 +82,7 @@ class CallAttempt:
             self._call(),
             usage=response.usage,
             answered_by=response.answered_by[:LONGEST_WHY],
-            why=redact_keys(why)[:LONGEST_WHY],
+            why=redact_keys(why)[:LONGEST_WHY] if why else "",
         )
 
     def failed(self, error: BaseException) -> Call:

@@ -1,6 +1,6 @@
 """Reads of lists for those who look at a store: the outbox, tasks, media, and a search over all messages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -75,6 +75,10 @@ class InspectedLists(Repository):
         unsettled = "WHERE status IN ('doubtful', 'waiting', 'sending') ORDER BY id DESC LIMIT :most"
         settled = "WHERE status IN ('sent', 'dropped') ORDER BY id DESC LIMIT :most"
         return [*REPLIES.all(database, unsettled, most=most), *REPLIES.all(database, settled, most=most)][:most]
+
+    @reading
+    def presences(self, database: Database) -> Mapping[str, int]:
+        return dict(database.all("SELECT agent, count(*) FROM presences WHERE until IS NULL GROUP BY agent"))
 
     @reading
     def media(self, database: Database, *, most: int) -> Sequence[StoredMedia]:

@@ -42,12 +42,6 @@ _UPDATE = f"""{_SET},
     position = CASE WHEN :status = 'sent' THEN (SELECT messages FROM places WHERE id = place) END
     WHERE outgoing_id = :outgoing_id AND status != 'sent'
     AND (status != 'dropped' OR :status NOT IN ('waiting', 'sending'))"""
-# an attempt of a stored reply when it begins, and again when it ends
-_UPSERT_ATTEMPT = f"""INSERT INTO delivery_attempts (outgoing_id, {_ATTEMPTS})
-    SELECT outgoing_id, {", ".join(f":{column}" for column in _ATTEMPTS.names)} FROM outbox
-    WHERE outgoing_id = :outgoing_id
-    ON CONFLICT (outgoing_id, number) DO UPDATE SET
-    ended_at = excluded.ended_at, outcome = excluded.outcome, why = excluded.why"""
 
 # the replies of a place that may have been sent, and of which nobody knows it
 _IN_DOUBT = """WHERE place = :place AND status IN ('waiting', 'sending', 'doubtful') AND sent_at IS NOT NULL
@@ -180,15 +174,15 @@ def put(database: Database, rows: Sequence[OutboxRow]) -> None:
 def change(database: Database, row: OutboxRow) -> None:
     """Update the status of a stored reply."""
     outgoing, columns = row
-    if outgoing.attempt:
-        database.send(_UPSERT_ATTEMPT, outgoing_id=outgoing.id, **_ATTEMPTS.encode(outgoing.attempt))
     to_send = outgoing.status in ("waiting", "sending")
     is_attempt = to_send and outgoing.attempts > 0
     if is_attempt and database.run(_ATTEMPTED, **columns):
-        return  # nothing follows from it
+        _store_attempt(database, outgoing)
+        return  # nothing else follows from it
     stored = REPLIES.one(database, _BY_ID, outgoing_id=outgoing.id)
     if stored is None:
         raise InvalidValue(f"there is no reply {outgoing.id!r}; it was forgotten with its place")
+    _store_attempt(database, outgoing)
     if not is_attempt and stored.status != "sent" and not (to_send and stored.status == "dropped"):
         database.send(_UPDATE, **columns)
         _apply_status(database, _as_sent(database, outgoing, stored), stored.message_id)
@@ -203,6 +197,12 @@ def change(database: Database, row: OutboxRow) -> None:
         raise InvalidValue(f"reply {outgoing.id!r} was sent already; it cannot be {outgoing.status} again")
 
 
+def _store_attempt(database: Database, outgoing: OutboxItem) -> None:
+    """Store an attempt at a stored reply when it begins, and again when it ends."""
+    if outgoing.attempt:
+        _ATTEMPTS.upsert(database, "outgoing_id, number", outgoing.attempt, outgoing_id=outgoing.id)
+
+
 def settle(database: Database, delivered: Delivered, at: datetime) -> None:
     """Take a reply of a place as sent: the platform saw it arrive. A receipt that comes later changes nothing."""
     place = find_place(database, delivered.place)
@@ -214,7 +214,7 @@ def settle(database: Database, delivered: Delivered, at: datetime) -> None:
 
 
 def settle_shown(database: Database, shown: Message, at: datetime) -> bool:
-    """Return whether a message of our account is a reply; one that is in doubt is sent then: the oldest of its words."""
+    """Return whether a message of our account is a reply. The oldest in doubt that says the same is sent then."""
     place = find_place(database, shown.place)
     if place is None or shown.forwarded_from or message_rows.find_message(database, place, shown.id) is not None:
         return False

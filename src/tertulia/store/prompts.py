@@ -41,6 +41,7 @@ from tertulia.turns import Layer, Prompt
 
 _MAX_DEPTH = 200  # bases in a chain
 _MIN_SHARED = 256  # bytes of common prefix from which a delta is stored
+_HASHED_AT_ONCE = 2047  # bytes: of more, other threads take the interpreter meanwhile
 CACHE_BYTES = 16 * 2**20  # content of cached layers
 PAGE = 1000  # prompts whose age is read at once
 RUNS_AT_ONCE = 20  # runs that lose their prompts in one transaction
@@ -342,7 +343,10 @@ def layer_contents(database: Database, rows: Collection[int]) -> dict[int, bytes
 
 
 def layer_digest(content: bytes) -> str:
-    return blake2b(content, digest_size=32).hexdigest()
+    made = blake2b(digest_size=32)
+    for start in range(0, len(content), _HASHED_AT_ONCE):
+        made.update(content[start : start + _HASHED_AT_ONCE])
+    return made.hexdigest()
 
 
 def _upsert_toolset(database: Database, tools: str) -> int:

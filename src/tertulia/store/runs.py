@@ -24,7 +24,7 @@ from tertulia.models.calls import Call
 from tertulia.run.journal import FallbackStep, Journal, Run, StepProgress, ToolRun
 from tertulia.store import decisions, events, outbox, prompts, tasks, usage
 from tertulia.store.database import Database, insert_into, send_row, upsert_row
-from tertulia.store.encoding import PLACE, STRINGS, Columns, clean, dumps, validate_id
+from tertulia.store.encoding import STRINGS, Columns, clean, dumps, validate_id
 from tertulia.store.identities import find_place, upsert_place, upsert_title
 from tertulia.store.message_rows import FIND_MESSAGE
 from tertulia.store.prompts import SqlPrompts, last_prompt
@@ -45,6 +45,14 @@ _RECORDS = Rows(Record, "records", "turn at valid raw run=record_run_id")
 _TOOLS = Rows(ToolRun, "tool_runs", "step number call began_at result ended_at")
 _FALLBACKS = Rows(FallbackStep, "prompts", "fallback step why model")
 _STEPS = Rows(StepProgress, "prompts", "step at model", tried=_FALLBACKS)
+_RECALLED = Rows(
+    RecalledThing,
+    "recalled r",
+    "score why",
+    kind="CASE WHEN r.fact IS NOT NULL THEN 'fact' WHEN r.message IS NOT NULL THEN 'message' ELSE 'episode' END",
+    id="coalesce(f.fact_id, m.message_id, e.episode_id)",
+    place="t.body",
+)
 
 # A new run, unless it was begun before.
 _INSERT = f"{insert_into('runs', 'place', 'title', *RUNS.names)} ON CONFLICT (run_id) DO NOTHING"
@@ -144,20 +152,10 @@ class SqlRuns(Repository):
 
     @reading
     def recalled(self, database: Database, run_id: str) -> Sequence[RecalledThing]:
-        select = """SELECT f.fact_id, m.message_id, t.body, e.episode_id, r.score, r.why FROM recalled r
-            LEFT JOIN facts f ON f.id = r.fact LEFT JOIN episodes e ON e.id = r.episode
+        joins = """LEFT JOIN facts f ON f.id = r.fact LEFT JOIN episodes e ON e.id = r.episode
             LEFT JOIN messages m ON m.id = r.message LEFT JOIN titles t ON t.id = m.title
             WHERE r.run_id = :run_id ORDER BY r.id"""
-        return [
-            RecalledThing(
-                kind="fact" if fact else "message" if message else "episode",
-                id=fact or message or episode,
-                place=PLACE.loads(place) if place else None,
-                score=score,
-                why=why,
-            )
-            for fact, message, place, episode, score, why in database.all(select, run_id=run_id)
-        ]
+        return _RECALLED.all(database, joins, run_id=run_id)
 
     @writing
     def resume(self, database: Database, run: Run) -> None:

@@ -27,9 +27,10 @@ from tertulia.platform import (
 )
 from tertulia.store import decisions, message_rows, messages, outbox, places, tasks
 from tertulia.store.database import Database
-from tertulia.store.encoding import MESSAGE, clean, dumps, validate_id
+from tertulia.store.encoding import clean, dumps, validate_id
 from tertulia.store.identities import find_place, upsert_name, upsert_place, upsert_title
 from tertulia.store.messages import MessageRow, require_ids
+from tertulia.store.rows import Rows
 from tertulia.store.threads import Repository, reading, writing
 from tertulia.tasks.task import PlanRules, Task
 from tertulia.timezones import utc
@@ -45,6 +46,8 @@ _INSERT = """INSERT INTO updates (platform, update_key, at, is_read, raw)
 # a stored update that could not be read can be read now
 _READ_AGAIN = """UPDATE updates SET is_read = 1, raw = coalesce(:raw, raw)
     WHERE platform = :platform AND update_key = :key AND is_read = 0 RETURNING id"""
+
+_COMMANDS = Rows(Command, "commands", "id message name=command argument agent horizon")
 
 
 class SqlUpdates(Repository):
@@ -111,11 +114,7 @@ class SqlUpdates(Repository):
     @reading
     def commands(self, database: Database) -> list[Command]:
         """Return the commands to be carried out, oldest first."""
-        select = "SELECT id, message, command, argument, agent, horizon FROM commands ORDER BY id"
-        return [
-            Command(id=row, message=MESSAGE.loads(message), name=name, argument=argument, agent=agent, horizon=horizon)
-            for row, message, name, argument, agent, horizon in database.all(select)
-        ]
+        return _COMMANDS.all(database, "ORDER BY id")
 
     async def end(self, command: Command, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
         await self._writer.run(

@@ -37,7 +37,8 @@ async def trace_runs(engine: Engine, tracer: Tracer, *, content: bool = False) -
         except TertuliaError as error:  # it is forgotten, or the store is closed
             log.debug("run %s is not traced: %s", event.run_id, error)
         else:
-            emit(tracer, run_spans(shown, agent=engine.persona.name, content=content))
+            agent = shown.row.run.agent or engine.persona.name
+            emit(tracer, run_spans(shown, agent=agent, content=content))
 
 
 def emit(tracer: Tracer, spans: Sequence[SpanValue]) -> None:

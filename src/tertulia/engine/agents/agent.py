@@ -18,6 +18,7 @@ from tertulia.profiles import Profile
 from tertulia.seen_by import SeenBy
 from tertulia.toolbox.toolbox import Toolbox
 from tertulia.turns import Settings
+from tertulia.value_cache import cached
 
 
 class Agent(Struct, frozen=True, kw_only=True):
@@ -67,7 +68,7 @@ class PlaceAgents(Struct, frozen=True, kw_only=True):
     account: Agent | None  # is meant by a mention of the account there
 
 
-class Cast(Struct, frozen=True, kw_only=True):
+class Cast(Struct, frozen=True, kw_only=True, dict=True):
     """The agents of an engine, in their order."""
 
     agents: tuple[Agent, ...]
@@ -86,12 +87,12 @@ class Cast(Struct, frozen=True, kw_only=True):
     @property
     def default(self) -> Agent:
         """The agent that answers where nobody else is meant."""
-        return self.get(self.default_name) or self.agents[0]
+        return cached(self, "by name", _by_name)[""]
 
     def get(self, name: str) -> Agent | None:
         """Return the agent of a name, in any case; the default agent for an empty one."""
-        key = name_key(name or self.default_name)
-        return next((one for one in self.agents if name_key(one.name) == key), None if name else self.agents[0])
+        known = cached(self, "by name", _by_name)
+        return known.get(name) or known.get(name_key(name))
 
     @property
     def is_single(self) -> bool:
@@ -135,6 +136,12 @@ class Cast(Struct, frozen=True, kw_only=True):
         if place.kind == "direct" and found and not chosen:  # nobody else hears what is said there
             agents = (found,)
         return PlaceAgents(agents=agents, default=found, account=owner or found)
+
+
+def _by_name(cast: Cast) -> dict[str, Agent]:
+    """Return the agents by their names, and the default one by none."""
+    known = {key: one for one in reversed(cast.agents) for key in (name_key(one.name), one.name)}
+    return {**known, "": known.get(name_key(cast.default_name), cast.agents[0])}
 
 
 def require_distinct(agent: Agent, others: Collection[Agent]) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from tertulia.inspector import evidence, home, lists, people, places, requests, runs, search, strata
+from tertulia.inspector import agents, evidence, home, lists, people, places, requests, runs, search, strata
 from tertulia.inspector.values import (
+    AgentRow,
     DecisionPage,
     Delivered,
     Difference,
@@ -100,18 +101,24 @@ def inspector_endpoints(site: Site) -> tuple[Endpoint, ...]:
         return Endpoint(path=path, summary=summary, handle=answer, answers=answers, **fields)
 
     async def shown_home(_: Any) -> Home:
-        return await home.home(store, now=now(), cap=site.cap, health=site.health)
+        known = agents.briefs(await site.agents())
+        return await home.home(store, now=now(), agents=known, cap=site.cap, health=site.health)
+
+    async def shown_agents(_: Any) -> tuple[AgentRow, ...]:
+        return await agents.agents(store, await site.agents(), now=now())
 
     async def shown_places(_: Any) -> tuple[PlaceRow, ...]:
         return await places.places(store, now=now())
 
     async def messages(given: Messages) -> MessagePage:
         place = await places.find_place(store, given.place)
-        return await places.messages(store, place, before=given.before, now=now())
+        there = await agents.present(store, await site.agents(), place)
+        return await places.messages(store, place, before=given.before, now=now(), agents=there)
 
     async def decisions(given: Messages) -> DecisionPage:
         place = await places.find_place(store, given.place)
-        return await places.decisions(store, place, before=given.before, now=now())
+        there = await agents.present(store, await site.agents(), place)
+        return await places.decisions(store, place, before=given.before, now=now(), agents=there)
 
     async def shown_strata(given: OfDay) -> Strata:
         place = await places.find_place(store, given.place)
@@ -166,6 +173,7 @@ def inspector_endpoints(site: Site) -> tuple[Endpoint, ...]:
     place = "/api/places/{place}"
     return (
         read("/api/home", "Whether the bot is well, and what waits for a decision", Home, shown_home),
+        read("/api/agents", "The agents, with what each has spent today", tuple[AgentRow, ...], shown_agents),
         read("/api/places", "Places, that with the newest message first", tuple[PlaceRow, ...], shown_places),
         read(place, "Messages of a place, each with what became of it", MessagePage, messages, arguments=Messages),
         read(f"{place}/decisions", "Why messages were answered or not", DecisionPage, decisions, arguments=Messages),

@@ -15,6 +15,7 @@ from tertulia.engine.inspection import Named
 from tertulia.engine.rooms import MAX_NAME, Guest, Room, digest
 from tertulia.engine.view import MOST, ViewChange, whole
 from tertulia.engine.view_reader import ViewReader
+from tertulia.inspector import agents
 from tertulia.inspector.views import shown_change
 from tertulia.media.content_types import PICTURES, STREAMS
 from tertulia.messages import Place
@@ -129,11 +130,14 @@ def room_endpoints(site: Site, visitors: Visitors, address: PageAddress, streams
     async def inside(asked: Asked) -> RoomInside:
         platform, room = platform_of(site), await find_room(site, asked)
         guests, me = await store.rooms.guests(room.id), await member(site, asked)
+        known = await site.agents()
+        here = {one.name for one in await agents.present(store, known, room.place) if one.here}
         return RoomInside(
             id=room.id,
             title=room.title,
             kind=room.place.kind,
             agent=AgentShown(id=platform.me.id, name=platform.me.name),
+            agents=tuple(one for one in agents.briefs(known) if one.name in here),
             people=people_shown(guests, presence.here(room.id)),
             seats=room.people,
             joined=len(guests),

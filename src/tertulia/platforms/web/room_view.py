@@ -10,6 +10,7 @@ from tertulia.engine.limits import Cap
 from tertulia.engine.rooms import Guest, Room
 from tertulia.engine.view import ViewChange, ViewDelivery, ViewMessage
 from tertulia.inspector.places import place_key
+from tertulia.inspector.values import AgentBrief
 from tertulia.messages import Message
 from tertulia.parts import ToolCall, ToolResult
 from tertulia.platform import DeliveryKind, PlaceRole
@@ -81,6 +82,7 @@ class RoomInside(Struct, frozen=True, kw_only=True):
     title: str
     kind: Literal["direct", "group", "channel"]
     agent: AgentShown
+    agents: tuple[AgentBrief, ...] = ()  # who are in the room, where there are several
     people: tuple[Person, ...]
     seats: int
     joined: int
@@ -114,6 +116,7 @@ class RoomTool(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class AnswerShown(Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: str
+    agent: str = ""  # that answers
     target: str  # the id of the message that it answers
     status: RunStatus
     began_at: datetime
@@ -216,7 +219,14 @@ def _message(one: ViewMessage) -> RoomMessage:
 
 def _run(one: RunProgress) -> RoomRun:
     run = one.run
-    shown = AnswerShown(id=run.id, target=run.target, status=run.status, began_at=run.began_at, ended_at=run.ended_at)
+    shown = AnswerShown(
+        id=run.id,
+        agent=run.agent,
+        target=run.target,
+        status=run.status,
+        began_at=run.began_at,
+        ended_at=run.ended_at,
+    )
     tools = (
         RoomTool(
             step=tool.step,

@@ -11,6 +11,7 @@ from tertulia.engine.health import Health
 from tertulia.engine.limits import Cap
 from tertulia.engine.replay.replayer import Replayer
 from tertulia.engine.store_protocols import StoreProtocol
+from tertulia.inspector.agents import KnownAgents
 from tertulia.models.base import Model
 from tertulia.platforms.web.room_platform import RoomPlatform
 
@@ -57,6 +58,8 @@ class Site(Struct, frozen=True, kw_only=True):
     rooms: RoomPlatform | None = None  # of the bot in this process: elsewhere nobody enters a room
     daily: Cap | None = None  # of the config; an engine knows its own
     agent: str = ""  # its name, as far as it is known here
+    profile: str = ""  # of the config
+    configured: Callable[[], Awaitable[KnownAgents]] | None = None  # beside the bot: its agents, by its config
     language: str = "en"  # of the bot's own lines, which the page takes too
     streams: StreamLimits = StreamLimits()
     room_limits: RoomLimits = RoomLimits()
@@ -66,6 +69,14 @@ class Site(Struct, frozen=True, kw_only=True):
     def health(self) -> Health | None:
         """What the bot's own process knows of its models and platforms."""
         return self.engine.health if self.engine else None
+
+    async def agents(self) -> KnownAgents:
+        """Return the agents, as far as they are known here."""
+        if self.engine is None:
+            return await self.configured() if self.configured else KnownAgents()
+        models = {"": self.engine.models, **{one.name: one.models for one in self.engine.agents}}
+        names = {agent: tuple(model.name for model in own) for agent, own in models.items()}
+        return KnownAgents(cast=self.engine.cast, models=names, profile=self.profile)
 
     @property
     def cap(self) -> Cap | None:

@@ -1,7 +1,7 @@
 // The page: who looks at it, its frame, the view of its address, and its keys.
 import { render } from "./vendor/preact.js";
 import {
-  address, ago, ask, crumbs as ofView, go, home, html, language, loadWords, number, placeName, readHome, remembered, session, short, t, to, useEffect, useRef,
+  address, agentOf, agents, ago, ask, crumbs as ofView, go, home, html, language, loadWords, number, placeName, readHome, remembered, session, short, t, to, useEffect, useRef,
   useSignal, useState,
 } from "./core.js";
 import { Avatar, Icon, Loaded, Logo } from "./parts.js";
@@ -23,6 +23,7 @@ const VIEWS = [
   [/^\/run\/(?<run>[^/]+)$/, "RunPage", "runs", () => import("./views/run.js")],
   [/^\/people$/, "PeoplePage", "memory", () => import("./views/memory.js")],
   [/^\/people\/(?<person>[^/]+)$/, "PersonPage", "memory", () => import("./views/memory.js")],
+  [/^\/agents$/, "AgentsPage", "agents", () => import("./views/agents.js")],
   [/^\/outbox$/, "OutboxPage", "outbox", () => import("./views/lists.js")],
   [/^\/tasks$/, "TasksPage", "tasks", () => import("./views/lists.js")],
   [/^\/media$/, "MediaPage", "media", () => import("./views/lists.js")],
@@ -30,9 +31,12 @@ const VIEWS = [
   [/^\/search$/, "SearchPage", "search", () => import("./views/search.js")],
 ];
 
-const LINKS = { home: "/", places: "/places", runs: "/runs", memory: "/people", outbox: "/outbox", tasks: "/tasks", media: "/media", usage: "/usage" };
+const LINKS = { home: "/", places: "/places", runs: "/runs", memory: "/people", agents: "/agents", outbox: "/outbox", tasks: "/tasks", media: "/media", usage: "/usage" };
 const ON_PHONE = ["home", "places", "runs", "memory", "outbox"];
 const OF_PLACE = { messages: "", strata: "/strata", decisions: "/decisions", memory: "/memory" };
+
+/** The views that the rail leads to: a single agent needs none of its own. */
+const linked = () => Object.keys(LINKS).filter((name) => name !== "agents" || agents.peek().length);
 
 function viewOf(path) {
   for (const [pattern, name, part, load] of VIEWS) {
@@ -106,7 +110,7 @@ function Frame() {
   }, [given.place]);
   useEffect(() => {
     const heading = document.querySelector("h1")?.textContent || t(part ? `nav.${part}` : "nowhere");
-    document.title = `${heading} · ${shown?.agent || "Tertulia"}`;
+    document.title = `${heading} · ${agentOf("") || shown?.agent || "Tertulia"}`;
   });
   return html`
     <a class="skip" href="#main" onClick=${(event) => (event.preventDefault(), document.getElementById("main").focus())}>${t("skip")}</a>
@@ -129,14 +133,14 @@ const Link = ({ name, part, shown }) => {
 };
 
 const countOf = (name, shown) =>
-  shown ? { places: shown.places.length, runs: shown.runs_done + shown.runs_failed + shown.answering, outbox: shown.to_decide.length, tasks: shown.tasks.length, memory: shown.store.facts }[name] || 0 : 0;
+  shown ? { places: shown.places.length, runs: shown.runs_done + shown.runs_failed + shown.answering, agents: shown.agents.length, outbox: shown.to_decide.length, tasks: shown.tasks.length, memory: shown.store.facts }[name] || 0 : 0;
 
 function Rail({ part, shown, place }) {
-  const agent = shown?.agent || session.peek().agent || "Tertulia";
+  const agent = agentOf("") || shown?.agent || session.peek().agent || "Tertulia";
   return html`
     <nav class="rail" aria-label=${t("nav.main")}>
       <a class="brand" href=${to("/")}><${Logo} /><b>Tertulia</b></a>
-      ${Object.keys(LINKS).map((name) => html`<${Link} key=${name} name=${name} part=${place ? "" : part} shown=${shown} />`)}
+      ${linked().map((name) => html`<${Link} key=${name} name=${name} part=${place ? "" : part} shown=${shown} />`)}
       <h2>${t("nav.places")}</h2>
       ${shown?.places.slice(0, 9).map((row) => html`
         <a key=${row.key} class="place" href=${to(`/p/${row.key}`)} aria-current=${place === row.key ? "page" : undefined}>
@@ -193,11 +197,11 @@ function SearchField({ initial }) {
 function More({ part, shown, close }) {
   const dialog = useRef(null);
   useEffect(() => dialog.current.showModal(), []);
-  const rest = Object.keys(LINKS).filter((name) => !ON_PHONE.includes(name));
+  const rest = linked().filter((name) => !ON_PHONE.includes(name));
   return html`
     <dialog class="more-menu" ref=${dialog} onClose=${close} aria-label=${t("nav.more")} onClick=${(event) => (event.target === dialog.current || event.target.closest("a")) && dialog.current.close()}>
       ${rest.map((name) => html`<${Link} key=${name} name=${name} part=${part} shown=${shown} />`)}
-      <div class="split"><span class="muted">${shown?.agent || ""}</span><span><${Choices} /></span></div>
+      <div class="split"><span class="muted">${agentOf("") || shown?.agent || ""}</span><span><${Choices} /></span></div>
     </dialog>`;
 }
 

@@ -77,6 +77,12 @@ export function Composer({ field, draft, path, about, reply, edited, send, edit,
     field.current.focus();
   }
 
+  /** Begin with the name of an agent, who is meant by that. */
+  function call(name) {
+    if (!text.includes(name)) setText(`${name}, ${text}`);
+    field.current.focus();
+  }
+
   function pressed(event) {
     if (event.isComposing) return;
     if (event.key === "Enter" && !event.shiftKey) go(event);
@@ -89,13 +95,15 @@ export function Composer({ field, draft, path, about, reply, edited, send, edit,
       ${(reply || edited) && html`<p class="above"><${Icon} name=${edited ? "edit" : "reply"} /><span class="grow cut" dir="auto">${edited ? t("room.editing") : html`<b>${reply.message.author.name}</b> ${plain(wordsOf(reply)) || t("message.media")}`}</span>
         <button type="button" class="plain icon-button" aria-label=${t("act.leave")} onClick=${leave}><${Icon} name="close" /></button></p>`}
       <label><span class="hidden">${t("room.write")}</span>
-        <textarea ref=${field} rows="1" value=${text} maxlength=${limit} dir="auto" placeholder=${t(about.kind === "direct" ? "room.write" : "room.placeholder", { agent: about.agent.name })}
+        <textarea ref=${field} rows="1" value=${text} maxlength=${limit} dir="auto" placeholder=${t(about.kind === "direct" ? "room.write" : "room.placeholder", { agent: (about.agents[0] || about.agent).name })}
           onInput=${(event) => setText(event.target.value)} onKeyDown=${pressed}
           onPaste=${(event) => event.clipboardData.files.length && (event.preventDefault(), add([...event.clipboardData.files]))} /></label>
       ${files.length > 0 && html`<ul class="files">${files.map((one) => html`
         <li key=${one.key} class="tool ${one.why ? "bad" : ""}"><${Icon} name=${one.voice ? "mic" : "file"} /><span class="cut">${one.name}</span><span class="muted" role="status">${one.why || (one.file ? bytes(one.size) : t("room.uploading"))}</span>
           <button type="button" class="plain icon-button" aria-label=${t("room.remove_file", { name: one.name })} onClick=${() => setFiles(files.filter((other) => other !== one))}><${Icon} name="close" /></button></li>`)}</ul>`}
       ${why && html`<p class="bad" role="alert">${why}</p>`}
+      ${about.agents.length > 1 && !edited && html`<p class="chips" role="group" aria-label=${t("room.whom")}>${about.agents.map((one) => html`
+        <button key=${one.name} type="button" class="chip" onClick=${() => call(one.name)}>${one.name}</button>`)}</p>`}
       <div class="row">
         ${!edited && html`
           <input ref=${choose} type="file" multiple hidden onChange=${(event) => (add([...event.target.files]), (event.target.value = ""))} />

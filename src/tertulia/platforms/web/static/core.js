@@ -13,6 +13,13 @@ export const base = document.documentElement.dataset.base;
 
 export const session = signal(undefined); // undefined: not asked yet; null: nobody
 export const home = signal(null);
+export const agents = signal([]); // where there are several
+
+/** Say who the agents are. */
+export const meet = (given = []) => void (JSON.stringify(given) === JSON.stringify(agents.peek()) || (agents.value = given));
+
+/** The name of the agent that something is stored of; what has no name is the default one's. Empty where there is only one. */
+export const agentOf = (stored) => stored || agents.peek().find((one) => one.default)?.name || "";
 export const address = signal(readAddress());
 
 /** What stands before the last name of where one is, beside what the address says. */
@@ -105,7 +112,7 @@ export async function ask(path, { method = "GET", body, signal: aborted } = {}) 
 }
 
 /** Read anew what home shows: the rail counts it too. */
-export const readHome = () => ask("/home").then((value) => (home.value = value), () => {});
+export const readHome = () => ask("/home").then((value) => (meet(value.agents), (home.value = value)), () => {});
 
 const KEPT = 40;
 const answers = new Map(); // the last answers, so that a view is there at once when one comes back to it

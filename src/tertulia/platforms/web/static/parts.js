@@ -1,6 +1,6 @@
 // Parts that the views share: cards, chips, avatars, bars to scale, people, confirmations.
 import {
-  address, api, ask, base, bytes, clock, day, html, isToday, money, named, number, readHome, said, session, setQuery, share, t, to, useEffect, useRef,
+  address, agentOf, agents, api, ask, base, bytes, clock, day, html, isToday, money, named, number, readHome, said, session, setQuery, share, t, to, useEffect, useRef,
   useSignal, useState, when,
 } from "./core.js";
 
@@ -13,9 +13,11 @@ export const Logo = () => html`
     <rect y="12" width="8" height="4" rx="2" class="f-trigger" />
   </svg>`;
 
+const AGENTS = ["agent", "h1", "h2", "h3", "h0"]; // each of several has another one
+
 /** Four hues for people, by their ids; agents have their own. */
 function hue(author) {
-  if (author.persona) return "agent";
+  if (author.persona) return AGENTS[agents.peek().findIndex((one) => one.name === author.persona) % AGENTS.length] || "agent";
   let sum = 0;
   for (const character of author.id || "") sum = (sum * 31 + character.codePointAt(0)) % 9973;
   return `h${sum % 4}`;
@@ -25,6 +27,18 @@ export const Avatar = ({ author, large }) => html`
   <span class="avatar ${hue(author)} ${large ? "large" : ""}" aria-hidden="true">
     ${[...(author.name || "?").trim()].find((one) => /[\p{L}\p{N}]/u.test(one))?.toUpperCase() ?? "?"}
   </span>`;
+
+/** Whose something is, where there are several agents. */
+export function Whose({ agent, lead = "" }) {
+  useSignal(agents);
+  const name = agentOf(agent);
+  return name && html`${lead}<bdi>${name}</bdi>`;
+}
+
+/** Whether an agent is in a place, or when it was. */
+export const stayWords = (row) =>
+  !row?.here ? (row?.until ? t("agents.until", { when: when(row.until) }) : t("agents.not_here"))
+  : [row.default && t("agents.default_here"), row.since ? t("agents.since", { when: when(row.since) }) : t("agents.here")].filter(Boolean).join(", ");
 
 export const Name = ({ author }) => html`<bdi class="name">${author.name || t("nobody")}</bdi>`;
 

@@ -1,10 +1,10 @@
 // Home: whether the bot is well, what it has spent today, what waits for a decision.
 import {
-  address, clock, duration, home, html, longDay, money, named, number, placeKind, placeName, seconds, session, share, short, t, to,
+  address, agentOf, agents, clock, duration, home, html, longDay, money, named, number, placeKind, placeName, seconds, session, share, short, t, to,
   title, useApi, useSignal, bytes, when,
 } from "../core.js";
 import { RoomsCard } from "./rooms.js";
-import { Act, Card, Chip, Empty, Heading, LayerBar, Money, Name, StateChip, Tabs, totalOf } from "../parts.js";
+import { Act, Card, Chip, Empty, Heading, LayerBar, Money, Name, StateChip, Tabs, Whose, totalOf } from "../parts.js";
 
 export function Home() {
   const shown = useSignal(home);
@@ -36,11 +36,12 @@ export function Home() {
 }
 
 function sentence(shown) {
-  const agent = shown.agent || session.peek().agent || t("home.bot");
+  const agent = agentOf("") || shown.agent || session.peek().agent || t("home.bot");
   // Where one model is down another one answers, and its own line says the rest.
   const models = shown.models.every((one) => one.down_since) ? shown.models : [];
   const down = [...models, ...shown.platforms.filter((one) => one.down_since)].map((one) => one.model || one.name);
-  const first = shown.running && down.length ? t("home.trouble", { agent, names: down.join(", ") })
+  const agents = shown.agents.length;
+  const first = agents && shown.running && !down.length ? t("home.agents_answer", { n: agents }) : shown.running && down.length ? t("home.trouble", { agent, names: down.join(", ") })
     : t(shown.running ? "home.answers" : "home.stopped", { agent });
   return shown.to_decide.length ? `${first} ${t("home.waits_for_you", { n: shown.to_decide.length })}` : first;
 }
@@ -130,21 +131,23 @@ const LastRuns = ({ rows }) => html`
 
 export function RunLines({ rows }) {
   const widest = Math.max(...rows.map((row) => totalOf(row.size)), 1);
+  const several = useSignal(agents).length > 0;
   return html`
-    <table class="rows runs">
-      <thead><tr><th class="when">${t("places.when")}</th><th>${t("place")}</th><th>${t("message")}</th><th>${t("request")}</th>
+    <table class="rows runs ${several ? "several" : ""}">
+      <thead><tr><th class="when">${t("places.when")}</th><th>${t("place")}</th>${several && html`<th>${t("agents.one")}</th>`}<th>${t("message")}</th><th>${t("request")}</th>
         <th class="n">${t("took")}</th><th class="n">${t("cost")}</th></tr></thead>
-      <tbody>${rows.map((row) => html`<${RunLine} key=${row.run.id} row=${row} widest=${widest} />`)}</tbody>
+      <tbody>${rows.map((row) => html`<${RunLine} key=${row.run.id} row=${row} widest=${widest} several=${several} />`)}</tbody>
     </table>`;
 }
 
-function RunLine({ row, widest }) {
+function RunLine({ row, widest, several }) {
   const { run, message, spent, size } = row;
   const status = run.status || "open";
   return html`
     <tr class="row">
       <td class="n muted when">${when(run.began_at)}</td>
       <td class="where cut"><bdi>${placeName(run.place)}</bdi></td>
+      ${several && html`<td class="cut agent"><${Whose} agent=${run.agent} /></td>`}
       <td class="text cut main" dir="auto"><a class="whole" href=${to(`/run/${run.id}`)}>
         ${message ? html`<span class="muted">${message.author.name}: </span>${message.text || t("message.media")}` : t("message.gone")}</a></td>
       <td class="bars">${status === "failed" ? html`<span class="bad cut" title=${run.why}>${run.why || t("failed")}</span>`

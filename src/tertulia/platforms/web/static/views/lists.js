@@ -1,6 +1,6 @@
 // Tables that can be searched: outbox, tasks, media, usage.
-import { address, api, bytes, day, duration, html, money, named, number, placeName, seconds, share, short, t, to, useApi, useSignal, when } from "../core.js";
-import { Act, Card, Chip, Empty, Heading, Loaded, Tabs, messageLink, useFilter } from "../parts.js";
+import { address, agentOf, agents, api, bytes, day, duration, html, money, named, number, placeName, seconds, share, short, t, to, useApi, useSignal, when } from "../core.js";
+import { Act, Card, Chip, Empty, Heading, Loaded, Tabs, Whose, messageLink, useFilter } from "../parts.js";
 import { Settle, taskWords } from "./home.js";
 
 export function OutboxPage() {
@@ -22,7 +22,7 @@ function Outbox({ rows, orders, reload }) {
         ${found.length ? found.map(({ item, attempts }) => html`
           <article class="decide" key=${item.id}>
             <div class="grow">
-              <p dir="auto"><b>${placeName(item.reply.place)}</b> <span class="muted">${when(item.made_at)}</span> <${Chip} kind=${SEND_KIND[item.status]}>${t(`send.${item.status}`)}<//></p>
+              <p dir="auto"><b>${placeName(item.reply.place)}</b> <span class="muted"><${Whose} agent=${item.agent} /> ${when(item.made_at)}</span> <${Chip} kind=${SEND_KIND[item.status]}>${t(`send.${item.status}`)}<//></p>
               <p class="words ${item.reply.text ? "" : "muted"}" dir="auto">${item.reply.text || (item.reply.media?.length ? t("message.media") : t("outbox.no_words"))}</p>
               ${(item.why || item.status === "doubtful") && html`<p class="note">${item.status === "doubtful" ? t("outbox.doubtful") : item.why}</p>`}
               ${(attempts.length > 1 || item.status !== "sent") && html`<ul class="attempts">${attempts.map((one) => html`<li key=${one.number}>${t("span.try", { n: one.number })}, ${when(one.begun_at)}${one.ended_at ? `, ${duration(seconds(one.begun_at, one.ended_at))}` : ""}: ${one.outcome ? t(`send.${one.outcome}`) : t("span.open")}${one.why ? `, ${one.why}` : ""}</li>`)}</ul>`}
@@ -71,7 +71,7 @@ function Tasks({ rows, reload }) {
           <thead><tr><th class="when">${t("tasks.due")}</th><th>${t("tasks.what")}</th><th>${t("place")}</th><th>${t("tasks.again")}</th><th>${t("places.state")}</th><th>${t("run")}</th></tr></thead>
           <tbody>${found.map((task) => html`
             <tr class="row" key=${task.id}><td class="n muted when">${when(task.due_at)}</td>
-              <td class="main" dir="auto">${taskWords(task)}<small>${named("task", task.kind)}</small></td>
+              <td class="main" dir="auto">${taskWords(task)}<small>${named("task", task.kind)}<${Whose} agent=${task.agent} lead=", " /></small></td>
               <td class="cut where"><bdi>${placeName(task.place)}</bdi></td><td class="muted">${task.again?.words || ""}</td>
               <td class="state"><${Chip} kind=${TASK_KIND[task.status || "pending"]}>${t(`task_status.${task.status || "pending"}`)}<//>${task.doubtful && html`<${Chip} kind="warn">${t("send.doubtful")}<//>`}
                 ${task.why && html`<small>${task.why}</small>`}
@@ -113,7 +113,7 @@ export function UsagePage() {
   return html`<${Loaded} of=${shown}>${(page) => html`<${Usage} page=${page} />`}<//>`;
 }
 
-const GROUPS = { place: (row) => (row.place ? placeName(row.place) : t("usage.removed")), person: (row) => row.person?.name || t("nobody"), model: (row) => row.model };
+const GROUPS = { place: (row) => (row.place ? placeName(row.place) : t("usage.removed")), person: (row) => row.person?.name || t("nobody"), model: (row) => row.model, agent: (row) => agentOf(row.agent) };
 const SUMS = ["calls", "input", "cached", "output", "thought", "money"];
 const DAYS = 30;
 
@@ -121,7 +121,7 @@ const DAYS = 30;
 function grouped(rows, by) {
   const found = new Map();
   for (const row of rows) {
-    const which = row[by];
+    const which = by === "agent" ? agentOf(row.agent) : row[by];
     const key = JSON.stringify(which?.id ? [which.platform, which.id, which.thread] : which);
     const sum = found.get(key) || { key, name: GROUPS[by](row), ...Object.fromEntries(SUMS.map((one) => [one, 0])) };
     for (const one of SUMS) sum[one] += row[one];
@@ -148,6 +148,7 @@ function Usage({ page }) {
   const { rows, total } = page;
   const { query } = useSignal(address);
   const [found, field] = useFilter(rows, (row) => `${row.day} ${row.model} ${row.place ? placeName(row.place) : ""} ${row.person?.name || ""}`);
+  const several = useSignal(agents).length > 0;
   const by = query.by in GROUPS || query.by === "row" ? query.by : "place";
   const days = lastDays(rows);
   const highest = Math.max(...days.map(([, spent]) => spent), 1e-9);
@@ -159,7 +160,7 @@ function Usage({ page }) {
       <${Card} title=${t("usage.days")}><div class="days">${days.map(([one, spent], at) => html`
         <div key=${one} title=${`${one}: ${money(spent)}`}><span class="n">${spent === highest ? money(spent) : ""}</span><i class=${spent ? "" : "none"} style=${{ height: `${spent ? Math.max(3, (70 * spent) / highest) : 1}%` }} /><span class="n">${(DAYS - 1 - at) % 5 ? "" : day(one)}</span></div>`)}</div><//>
       <${Card} title=${t("nav.usage")} count=${by === "row" ? rows.length : groups.length} side=${html`
-        <${Tabs} name="by" initial="place" current=${by} label=${t("usage.by")} of=${[...Object.keys(GROUPS), "row"].map((name) => [name, t(`usage.by.${name}`)])} />${field}`}>
+        <${Tabs} name="by" initial="place" current=${by} label=${t("usage.by")} of=${[...Object.keys(GROUPS).filter((name) => name !== "agent" || several), "row"].map((name) => [name, t(`usage.by.${name}`)])} />${field}`}>
         ${!found.length ? html`<${Empty}>${t(rows.length ? "filter.none" : "usage.none")}<//>` : by === "row" ? html`<table class="rows usage">
           <thead><tr><th>${t("usage.day")}</th><th>${t("place")}</th><th>${t("who")}</th><th>${t("usage.model")}</th><th class="n">${t("usage.calls")}</th><th class="n">${t("usage.input")}</th><th class="n">${t("places.cached")}</th><th class="n">${t("usage.output")}</th><th class="n">${t("cost")}</th></tr></thead>
           <tbody>${[...found].reverse().map((row, at) => html`

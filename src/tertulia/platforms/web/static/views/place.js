@@ -1,10 +1,10 @@
 // A place: its messages as they come, and what became of each.
 import {
-  address, ago, ask, duration, home, html, money, named, number, placeName, seconds, setQuery, share, short, t, textOf, to, useApi,
+  address, agentOf, agents, ago, ask, duration, home, html, money, named, number, placeName, seconds, setQuery, share, short, t, textOf, to, useApi,
   useEffect, useRef, useSignal, useState, when,
 } from "../core.js";
 import { Announcer, Log, MOST, Said, useLive, useStream } from "../conversation.js";
-import { Act, Avatar, Chip, Empty, Icon, Loaded, Money, ToolChip } from "../parts.js";
+import { Act, Avatar, Chip, Empty, Icon, Loaded, Money, ToolChip, stayWords } from "../parts.js";
 import { LiveText, readTexts } from "../text.js";
 import { ToDecide, taskWords } from "./home.js";
 
@@ -100,7 +100,9 @@ export function PlacePage({ place: key }) {
   const { query } = useSignal(address);
   const start = query.before === undefined ? undefined : Number(query.before);
   const shown = useMessages(key, start);
-  const agent = useSignal(home)?.agent || t("home.bot");
+  useSignal(agents);
+  const shownHome = useSignal(home);
+  const agent = agentOf("") || shownHome?.agent || t("home.bot");
   const { rows, page, open, texts } = shown;
   const answer = rows.findLast((one) => one.wrote)?.number;
   const runs = useApi(`/runs?place=${encodeURIComponent(key)}`);
@@ -119,7 +121,7 @@ export function PlacePage({ place: key }) {
           ${shown.atEnd && isLive && html`<${Writing} key="writing" row=${row} agent=${agent} open=${open} texts=${texts} />`}
           ${!rows.length && html`<${Empty}>${t("place.empty", { agent })}<//>`}
         <//>
-        <${Announcer} rows=${rows} agent=${agent} runOf=${(one) => one.wrote} />
+        <${Announcer} rows=${rows} agent=${agentOf(open[0]?.run.agent) || agent} runOf=${(one) => one.wrote} />
         <footer class="foot">
           <span>${t("place.nobody_sees")}</span>
           ${row.place.platform === "web" && html`<a class="button" href=${to(`/r/${encodeURIComponent(row.place.id)}`)}><${Icon} name="room" />${t("room.open")}</a>`}
@@ -127,12 +129,13 @@ export function PlacePage({ place: key }) {
           ${isLive && html`<${Act} label=${t("place.stop")} order=${{ kind: "stop place", place: key }} after=${shown.newest} question=${t("place.stop_question")} />`}
         </footer>
       </div>
-      <${Side} row=${row} />
+      <${Side} row=${row} agents=${page.agents} />
     </div>`;
 }
 
 function Writing({ row, agent, open, texts }) {
   const runs = open.length ? open : Object.keys(texts).map((id) => ({ run: { id }, tools: [] }));
+  agent = agentOf(runs[0]?.run.agent) || agent;
   return html`
     <article class="message flat" aria-label=${t("state.answering")}>
       <${Avatar} author=${{ id: "agent", name: agent, persona: agent }} />
@@ -148,7 +151,7 @@ function Writing({ row, agent, open, texts }) {
 
 /** What became of a message, as a chip. */
 function DecisionChips({ decisions }) {
-  return decisions.map((one, at) => html`<${Chip} key=${at} kind=${kindOf(one)} title=${one.agent || ""}>${decisionWords(one)}<//>`);
+  return decisions.map((one, at) => html`<${Chip} key=${at} kind=${kindOf(one)} title=${one.agent || ""}>${one.agent && agents.peek().length > 1 ? `${one.agent}: ` : ""}${decisionWords(one)}<//>`);
 }
 
 export const kindOf = ({ reason, address: spoken }) =>
@@ -170,13 +173,13 @@ function Message({ one, before, place, run, chosen }) {
   const { message, wrote, delivery, tools } = one;
   const own = Boolean(wrote || delivery);
   return html`<${Said} one=${one} before=${before} own=${own} files=${NOTHING} tools=${tools} chosen=${chosen} meta=${html`
-    ${!own && html`<${DecisionChips} decisions=${one.decisions} />`}
+    <${DecisionChips} decisions=${own ? one.decisions.filter((each) => each.agent) : one.decisions} />
     ${(message.doubtful || delivery?.status === "doubtful") && html`<${Chip} kind="warn">${t("send.doubtful")}<//>`}
     ${wrote && html`<a href=${to(`/run/${wrote}`)} title=${t("run.named", { id: short(wrote) })}>${run ? html`<span class="hidden">${t("run.open")}: </span>${runWords(run)}` : t("run.open")}</a>
       <a href=${to(`/p/${place}/m/${encodeURIComponent(message.id)}/why`)} class="why">${t("why")}</a>`}`} />`;
 }
 
-function Side({ row }) {
+function Side({ row, agents }) {
   const shown = useSignal(home);
   const doubtful = (shown?.to_decide || []).filter((one) => one.place_key === row.key);
   const tasks = useApi("/tasks").data?.sort((a, b) => (a.due_at < b.due_at ? -1 : 1)).filter((task) => samePlace(task.place, row.place) && (task.status || "pending") === "pending") || [];
@@ -184,6 +187,8 @@ function Side({ row }) {
   return html`
     <aside class="aside" aria-label=${t("place.about")}>
       ${doubtful.length > 0 && html`<h2>${t("place.not_shown")}</h2>${doubtful.map((one) => html`<${ToDecide} key=${one.item.id} one=${one} />`)}`}
+      ${agents.length > 0 && html`<h2>${t("agents.in_place")}</h2>
+        <ul class="people-list">${agents.map((one) => html`<li key=${one.name} class=${one.here ? "" : "muted"}><${Avatar} author=${{ name: one.name, persona: one.name }} /><span class="grow"><bdi>${one.name}</bdi><small>${stayWords(one)}</small></span></li>`)}</ul>`}
       <h2>${t("place.planned")}</h2>
       ${tasks.length ? tasks.slice(0, 6).map((task) => html`<p key=${task.id} class="plan-line"><span class="muted">${when(task.due_at)}</span><br /><span dir="auto">${taskWords(task)}</span></p>`)
         : html`<p class="muted">${t("tasks.none")}</p>`}

@@ -1,6 +1,6 @@
 // A room: people who came by a link and the agent. What changes comes by the stream; what is written goes up at once.
 import {
-  address, api, ask, clock, html, remembered, session, setQuery, t, textOf, to, useEffect, useMemo, useRef, useSignal, useState, when,
+  address, agentOf, api, ask, meet, clock, html, remembered, session, setQuery, t, textOf, to, useEffect, useMemo, useRef, useSignal, useState, when,
 } from "../core.js";
 import { Announcer, Log, MOST, Said, useLive, useStream } from "../conversation.js";
 import { Act, Avatar, Chip, Empty, Icon, Name, ToolChip } from "../parts.js";
@@ -73,7 +73,7 @@ function useRoom(room) {
   const change = (changes) => setState((current.current = { ...current.current, ...changes }));
 
   const failed = (failure) => (current.current.event === null || FINAL.includes(failure.status)) && setError(failure);
-  const read = () => ask(path).then((found) => (setAbout(found), setPeople(found.people)), failed);
+  const read = () => ask(path).then((found) => (meet(found.agents), setAbout(found), setPeople(found.people)), failed);
 
   async function page(before) {
     const found = await ask(`${path}/messages${before === undefined ? "" : `?before=${before}`}`);
@@ -189,7 +189,8 @@ function Room({ room }) {
   if (error && !about) return html`<${Over} error=${error} />`;
   if (!about) return html`<div class="page" aria-busy="true"><div class="skeleton" /></div>`;
   const me = about.me;
-  const agent = about.agent;
+  const { agent } = about;
+  const speaking = ({ run }) => ({ ...agent, name: agentOf(run.agent) || agent.name });
   const mine = (row) => Boolean(me) && row.message.author.id === me.id && !row.message.deleted;
 
   /** Whether the engine would: for who asked, and for the owner. */
@@ -219,11 +220,11 @@ function Room({ room }) {
         <${Head} shown=${shown} />
         <${Log} rows=${said} label=${t("place.log", { place: about.title })} earlier=${shown.earlier} noMore=${noMore} busy=${shown.busy} moving=${writing.length + sent.length} jump=${count}>
           ${said.map((row, at) => html`<${row.isLine ? Line : Message} key=${row.number} row=${row} before=${said[at - 1]} shown=${shown} mine=${mine(row)} begin=${begin} />`)}
-          ${atEnd && writing.map((one) => html`<${Writing} key=${one.run.id} one=${one} agent=${agent} text=${texts[one.run.id]} path=${path} canStop=${mayStop(one.run)} />`)}
+          ${atEnd && writing.map((one) => html`<${Writing} key=${one.run.id} one=${one} agent=${speaking(one)} text=${texts[one.run.id]} path=${path} canStop=${mayStop(one.run)} />`)}
           ${sent.map((one) => html`<${OnItsWay} key=${one.id} one=${one} me=${me} again=${() => send(one)} drop=${() => setSent((before) => before.filter((other) => other !== one))} />`)}
-          ${!said.length && !sent.length && !shown.busy && html`<${Empty}>${t(about.kind === "direct" ? "room.empty_direct" : "room.empty", { agent: agent.name })}<//>`}
+          ${!said.length && !sent.length && !shown.busy && html`<${Empty}>${t(about.kind === "direct" ? "room.empty_direct" : "room.empty", { agent: speakersOf(about)[0].name })}<//>`}
         <//>
-        ${shown.event !== null && html`<${Announcer} rows=${said} agent=${agent.name} runOf=${(row) => row.run_id} mine=${me?.id} />`}
+        ${shown.event !== null && html`<${Announcer} rows=${said} agent=${writing.length ? speaking(writing[0]).name : agent.name} runOf=${(row) => row.run_id} mine=${me?.id} />`}
         <p class="lost" role="status">${!error && !shown.isConnected ? t("room.lost") : ""}</p>
         ${!atEnd && html`<p class="lost"><button type="button" onClick=${shown.newest}>${t("place.newest")}</button></p>`}
         ${error ? html`<p class="closed">${t(error.status === 410 ? "room.ended" : "room.wrong_key")}</p>`
@@ -244,6 +245,9 @@ const Over = ({ error }) => html`
   <div class="login"><h1>${t({ 404: "room.nowhere", 410: "room.ended_title" }[error.status] || "room.not_here")}</h1>
     <p>${t({ 404: "room.wrong_key", 410: "room.ended" }[error.status] || "room.error", { why: error.message })}</p></div>`;
 
+/** Who speaks in the room beside people. */
+const speakersOf = (about) => (about.agents.length ? about.agents : [about.agent]);
+
 function Head({ shown }) {
   const { query } = useSignal(address);
   const { about, people } = shown;
@@ -252,7 +256,7 @@ function Head({ shown }) {
       <h1 class="cut grow" dir="auto">${about.title}</h1>
       <button type="button" class="plain faces" aria-expanded=${query.people ? "true" : "false"} onClick=${() => setQuery({ people: query.people ? "" : "1" })}>
         ${[...people.filter((one) => one.here), ...people.filter((one) => !one.here)].slice(0, 4).map((one) => html`<${Avatar} key=${one.id} author=${one} />`)}
-        <${Avatar} author=${{ ...about.agent, persona: about.agent.name }} /><span class="hidden">${t("room.show_people", { n: people.length + 1 })}</span></button>
+        ${speakersOf(about).map((one) => html`<${Avatar} key=${one.name} author=${{ ...one, persona: one.name }} />`)}<span class="hidden">${t("room.show_people", { n: people.length + speakersOf(about).length })}</span></button>
     </header>`;
 }
 
@@ -344,11 +348,11 @@ function Side({ shown, room }) {
       <h2>${t("room.people")}<span class="count">${t("room.seats", { joined: people.length, seats: about.seats })}</span></h2>
       <ul class="people-list">
         ${people.map((one) => html`<li key=${one.id}><${Avatar} author=${one} /><span class="grow cut"><${Name} author=${one} />${one.id === about.me?.id ? html` <span class="muted">${t("room.you")}</span>` : ""}</span>${one.here && html`<span class="muted"><i class="dot ok" />${t("room.here")}</span>`}</li>`)}
-        <li><${Avatar} author=${{ ...agent, persona: agent.name }} /><span class="grow cut"><${Name} author=${agent} /></span>${writing.length ? html`<${Chip} kind="accent">${t("room.is_writing")}<//>` : html`<${Chip}>${t("agent")}<//>`}</li>
+        ${speakersOf(about).map((one) => html`<li key=${one.name}><${Avatar} author=${{ ...one, persona: one.name }} /><span class="grow cut"><${Name} author=${one} /></span>${writing.some(({ run }) => (agentOf(run.agent) || agent.name) === one.name) ? html`<${Chip} kind="accent">${t("room.is_writing")}<//>` : html`<${Chip}>${t("agent")}<//>`}</li>`)}
       </ul>
       ${session.peek()?.can_write && html`<h2>${t("room.link")}</h2><${LinkCard} room=${room} />`}
       <h2>${t("room.sees")}</h2>
-      <p class="muted">${t(about.kind === "direct" ? "room.sees_direct" : "room.sees_words", { agent: agent.name })}</p>
+      <p class="muted">${t(about.kind === "direct" ? "room.sees_direct" : about.agents.length > 1 ? "room.sees_several" : "room.sees_words", { agent: speakersOf(about).map((one) => one.name).join(", ") })}</p>
       <h2>${t("room.until")}</h2>
       <p class="muted">${about.ends_at ? when(about.ends_at) : ""}</p>
       ${session.peek()?.role !== "guest" && html`<p><a href=${to(`/p/${encodeURIComponent(`web.${room}`)}`)}>${t("room.inspect")}</a></p>`}

@@ -1,10 +1,10 @@
 // A run from its message to its reply: a time line, and each request as it was sent.
 import {
-  address, api, clock, day, duration, html, isToday, money, named, number, placeName, said, seconds, session, setQuery, share, short, t, textOf, to,
+  address, agentOf, agents, api, clock, day, duration, html, isToday, money, named, number, placeName, said, seconds, session, setQuery, share, short, t, textOf, to,
   useApi, useCrumbs, useSignal, when, ask,
 } from "../core.js";
 import {
-  Act, Card, Checks, Chip, Copy, Empty, Heading, Json, LayerBar, Loaded, MediaView, Money, Tabs, layerName, messageLink, shown as valueOf, totalOf,
+  Act, Card, Checks, Chip, Copy, Empty, Heading, Json, LayerBar, Loaded, MediaView, Money, Tabs, Whose, layerName, messageLink, shown as valueOf, totalOf,
 } from "../parts.js";
 import { Replay } from "./replay.js";
 import { Timeline } from "./timeline.js";
@@ -19,6 +19,7 @@ export const TABS = ["text", "wire", "response", "checks", "replay"];
 
 function RunView({ shown, reload }) {
   const { query } = useSignal(address);
+  useSignal(agents);
   const { row, steps } = shown;
   const { run, message, spent } = row;
   useCrumbs([[placeName(run.place), `/p/${row.place_key}`]]);
@@ -31,6 +32,7 @@ function RunView({ shown, reload }) {
     <div class="page">
       <${Heading} title=${message ? message.text || t("message.media") : t("message.gone")} note=${sentence(shown, status)}
         side=${html`
+          ${agentOf(run.agent) && html`<${Chip}><${Whose} agent=${run.agent} /><//>`}
           <${Chip} kind=${{ done: "ok", failed: "bad", open: "accent" }[status]}>${t(`run.${status}`)}<//>
           ${status === "failed" && html`<${Act} label=${t("run.retry")} order=${{ kind: "retry run", subject: run.id }} after=${reload} question=${t("run.retry_question")} />`}
           ${step && html`<${Copies} run=${run} step=${step} />`}`} />

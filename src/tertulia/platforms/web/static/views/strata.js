@@ -1,6 +1,6 @@
 // Strata: the requests of a place under each other, to scale. Pale is cached; a red line is where the start changed.
 import { address, clock, html, longDay, money, number, placeName, said, setQuery, share, t, to, useApi, useSignal, useState } from "../core.js";
-import { Card, Empty, Heading, LayerBar, Legend, Loaded, partsOf, layerName, totalOf } from "../parts.js";
+import { Card, Empty, Heading, LayerBar, Legend, Loaded, Whose, partsOf, layerName, totalOf } from "../parts.js";
 import { diffArrays } from "../vendor/jsdiff/diff/array.js";
 
 export function StrataPage({ place }) {
@@ -95,7 +95,7 @@ function Strip({ strip, length, widest, chosen, onChoose }) {
     <div role="row" class="strip ${chosen ? "chosen" : ""} ${isBreak ? "broke" : ""} ${isModel ? "model" : ""}" data-row>
       <span role="cell" class="pick"><input type="checkbox" checked=${chosen} onChange=${onChoose} aria-label=${t("strata.pick", { when: clock(strip.at), words })} /></span>
       <span role="cell" class="which cut"><a href=${to(`/run/${strip.run_id}`, { step: strip.step + 1 })}>
-        ${first ? html`<span class="n">${clock(strip.at)}</span> <span class="muted">${message?.author.name}</span> <bdi>${words}</bdi>` : html`<span class="n step">${strip.step + 1}</span> <span class="muted">${words}</span>`}</a></span>
+        ${first ? html`<span class="n">${clock(strip.at)}</span> <span class="muted">${message?.author.name}<${Whose} agent=${strip.agent} lead=" → " /></span> <bdi>${words}</bdi>` : html`<span class="n step">${strip.step + 1}</span> <span class="muted">${words}</span>`}</a></span>
       <span role="cell" class="lane">
         ${strip.status === "answered" ? html`<${LayerBar} layers=${strip.layers} size=${size} counted=${spent.input} cached=${pale} whole=${widest} />`
           : html`<i class="dashed" style=${{ width: `${(100 * length) / widest}%` }} />`}
