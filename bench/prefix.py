@@ -5,9 +5,10 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import cycle, islice, product
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,17 @@ from msgspec.structs import replace
 
 from tertulia.context import gather, sources
 from tertulia.context.gather import InMemoryKnowledge
-from tertulia.context.log import InMemoryLog
+from tertulia.context.log import InMemoryLog, Log
 from tertulia.context.stable_prefix import BUFFER, Marks
-from tertulia.context.values import Persona
+from tertulia.context.values import OwnNames, Persona
+from tertulia.engine.log_views import AgentLog
 from tertulia.messages import Author, Message, Place, Quote
 from tertulia.models.gemini.encode import encode_request
 from tertulia.parts import Media, Text
 from tertulia.profiles import PROFILES
 from tertulia.prompt.ledger import Ledger
 from tertulia.tokens import ESTIMATOR
-from tertulia.turns import Prompt
+from tertulia.turns import Prompt, model
 
 PERSONA = Persona(
     name="tertulia",
@@ -40,6 +42,8 @@ PERSONA = Persona(
 )
 WINDOWS = {"125..500": Marks(), "sliding 100": Marks(low=100, high=100), "sliding 30": Marks(low=30, high=30)}
 BY_WINDOW = ("layered", "tail", "headers", "plain")
+AGENTS = ("Ada", "Kant", "Hypatia")
+BOT, DELIMITER = "bot", "7f3a9c2e51b0"  # the account of the agents
 MINIMA = (1024, 4096)
 CACHED_PRICE = 0.1
 CHECKED = 50  # every 50th request the prediction is compared with the encoded bytes
@@ -161,14 +165,20 @@ def irc(log: Path) -> Transcript:
     return Transcript(name=log.name, messages=tuple(messages.values()))
 
 
+def window_of(log: Log, profile: str, marks: Marks) -> sources.AnySource:
+    """Return the source of the history that a profile uses."""
+    media = profile not in ("headers", "block")
+    if profile not in BY_WINDOW:
+        return sources.levels(log, media=media)
+    return sources.window(log, marks=marks, media=media, buffer=BUFFER if profile == "layered" else None)
+
+
 async def replay(transcript: Transcript, profile: str, marks: Marks, tally: Tally) -> None:
     """Build a prompt for every message of others, in order."""
     log, ledger = InMemoryLog(), Ledger()
     remembered = InMemoryKnowledge()
-    media = profile not in ("headers", "block")
-    long = sources.window(log, marks=marks, media=media, buffer=BUFFER if profile == "layered" else None)
-    history = sources.levels(log, media=media) if profile not in BY_WINDOW else long
-    settings = sources.agent_settings(persona=PERSONA, zone="UTC", delimiter="7f3a9c2e51b0")
+    history = window_of(log, profile, marks)
+    settings = sources.agent_settings(persona=PERSONA, zone="UTC", delimiter=DELIMITER)
     before: list[str] = []
     asked = 0
     for message in transcript.messages:
@@ -183,6 +193,48 @@ async def replay(transcript: Transcript, profile: str, marks: Marks, tally: Tall
                 before = check(prompt, before, entry.share if asked % CHECKED else None)
             asked += 1
         log.add(message)
+
+
+async def replay_agents(transcript: Transcript, profile: str, tallies: Mapping[str, Tally], together: int) -> None:
+    """Let *together* of several agents answer each message, in turn, each after the answer of the one before it."""
+    log, remembered = InMemoryLog(), InMemoryKnowledge()
+    ledgers = {name: Ledger() for name in tallies}
+    turns = cycle(tallies)
+    for message in transcript.messages:
+        assert message.sent_at is not None
+        log.add(message)
+        for name in islice(turns, together):
+            own = OwnNames((name,), is_only=False)
+            persona = replace(PERSONA, name=name, text=PERSONA.text.replace("Tertulia", name))
+            settings = sources.agent_settings(persona=persona, account=BOT, agent=own, zone="UTC", delimiter=DELIMITER)
+            history = window_of(AgentLog(log, own.names), profile, Marks())
+            now = message.sent_at + timedelta(seconds=5)
+            context = await gather(message, [settings, history, sources.relevant(remembered)], now)
+            entry = ledgers[name].record_request(PROFILES[profile].build(context))
+            tallies[name].add(entry.tokens, entry.stable)
+            text = f"To {message.author.name}: {message.text}"  # as long as what people say
+            said = replace(
+                message,
+                id=f"{message.id} {name}",
+                author=Author(id=BOT, name=name, persona=name),
+                parts=(Text(text=text),),
+                reply_to=Quote(message_id=message.id, author=message.author, parts=message.parts),
+                agent=name,
+            )
+            log.add(said, turns=[model(text)])
+
+
+def rows_of_agents(path: Path) -> Iterator[Row]:
+    """Yield what each of three agents repeats, where they take turns, and where all of them answer every message."""
+    found = [without_media(transcript) for transcript in transcripts(path)]
+    for profile, together in product(("layered", "tail"), (1, len(AGENTS))):
+        how = "in turn" if together == 1 else "one after the other"
+        _progress(f"{path.name}: three agents {how}, {profile}")
+        tallies = {name: Tally() for name in AGENTS}
+        for transcript in found:
+            asyncio.run(replay_agents(transcript, profile, tallies, together))
+        yield from (row(f"{path.name}, {name} {how}", profile, "125..500", tally) for name, tally in tallies.items())
+    _progress("")
 
 
 def check(prompt: Prompt, before: list[str], predicted: float | None) -> list[str]:
@@ -221,16 +273,20 @@ def rows(path: Path, profiles: Sequence[str]) -> Iterator[Row]:
         tally = Tally()
         for transcript in found if media else in_words:
             asyncio.run(replay(transcript, profile, WINDOWS.get(window, Marks()), tally))
-        yield {
-            "data": path.name + media,
-            "profile": profile,
-            "window": window if profile != "single" else "none",
-            "requests": tally.requests,
-            "tokens": tally.tokens,
-            "stable": round(tally.stable / tally.tokens, 4),
-            **{f"cost_{least}": round(tally.paid[least] / tally.tokens, 4) for least in MINIMA},
-        }
+        yield row(path.name + media, profile, window if profile != "single" else "none", tally)
     _progress("")
+
+
+def row(data: str, profile: str, window: str, tally: Tally) -> Row:
+    return {
+        "data": data,
+        "profile": profile,
+        "window": window,
+        "requests": tally.requests,
+        "tokens": tally.tokens,
+        "stable": round(tally.stable / tally.tokens, 4),
+        **{f"cost_{least}": round(tally.paid[least] / tally.tokens, 4) for least in MINIMA},
+    }
 
 
 def _progress(words: str) -> None:
@@ -244,10 +300,10 @@ def table(measured: Sequence[Row]) -> str:
         "|---|---|---|---|---|---|---|---|",
     ]
     share = partial("{:.1%}".format)
-    for row in measured:
+    for one in measured:
         cells = (
-            row["data"], row["profile"], row["window"], f"{row['requests']:,}", f"{row['tokens'] // row['requests']:,}",
-            share(row["stable"]), share(row["cost_1024"]), share(row["cost_4096"]),
+            one["data"], one["profile"], one["window"], f"{one['requests']:,}", f"{one['tokens'] // one['requests']:,}",
+            share(one["stable"]), share(one["cost_1024"]), share(one["cost_4096"]),
         )  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -258,11 +314,15 @@ def main() -> None:
     parser.add_argument("data", nargs="+", type=Path, help="LoCoMo's JSON file, or a folder of IRC logs")
     parser.add_argument("--profile", action="append", choices=list(PROFILES), help="only this one; may be repeated")
     parser.add_argument("--json", action="store_true", help="print a list of objects instead of a table")
+    parser.add_argument("--agents", action="store_true", help="three agents in one place, in `layered` and `tail`")
     wanted = parser.parse_args()
     for path in wanted.data:
         if not path.exists():
             parser.error(f"there is no {path}")
-    measured = [row for path in wanted.data for row in rows(path, wanted.profile or list(PROFILES))]
+    if wanted.agents:
+        measured = [one for path in wanted.data for one in rows_of_agents(path)]
+    else:
+        measured = [one for path in wanted.data for one in rows(path, wanted.profile or list(PROFILES))]
     print(json.dumps(measured, indent=1) if wanted.json else table(measured))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from model_text import memory, prompts, runs, tools, wire
+from model_text import agents, memory, prompts, runs, tools, wire
 from tertulia.profiles import PROFILES
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
@@ -20,6 +20,7 @@ RENEW = "TERTULIA_RENEW_SNAPSHOTS"
 
 AREAS: dict[str, Callable[[], str | Awaitable[str]]] = {
     **{f"profile_{name}.txt": partial(prompts.of_profile, name) for name in PROFILES},
+    **{f"agents_{name}.txt": partial(agents.of_profile, name) for name in PROFILES},
     "profile_block_without_metadata.txt": prompts.block_without_metadata,
     "profile_single_quotes.txt": prompts.quotes_in_words,
     "profile_doubtful_replies.txt": prompts.doubtful_replies,

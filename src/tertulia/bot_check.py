@@ -38,11 +38,13 @@ from tertulia.config import (
     PersonaConfig,
     TracesConfig,
     WebConfig,
+    cast_of,
     load_config,
     local_zone,
 )
 from tertulia.config_reader import PREFIX, keys_of
 from tertulia.engine.background import RealClock
+from tertulia.engine.cast_changes import with_added
 from tertulia.engine.identity import require_account
 from tertulia.engine.owner_settings import in_force
 from tertulia.engine.store_protocols import OwnerSetting
@@ -101,6 +103,8 @@ async def check_bot(path: Path, environment: Mapping[str, str] = os.environ) -> 
         yield _persona(f"agent {name}", agent.persona)
         if agent.tools is not None:
             yield await _finding(f"agent {name}", _tools(file, zone, environment, agent=name))
+    for added in await _added_agents(file) if store.ok else ():
+        yield added
     if missing := missing_decoders():
         yield Finding(what="media", ok=True, line=f"tertulia[media] is not installed: no {', '.join(missing)}")
     try:
@@ -195,6 +199,22 @@ async def _owner_settings(file: ConfigFile) -> list[OwnerSetting]:
     async with Store.open(file.store, beside=True) as store:
         found = in_force(await store.owner_settings.listed(), persona_of(file.config), file.config.limits)
     return [one for one in found if one.value != one.replaced]
+
+
+async def _added_agents(file: ConfigFile) -> list[Finding]:
+    """Return a finding for each agent that an owner added by a command."""
+    if not file.config.behavior.owners or _new_store(file.store):
+        return []
+    async with Store.open(file.store, beside=True) as store:
+        added = await store.agents.added()
+    known = cast_of(file)
+    found = []
+    for one in added:
+        line = f"{len(one.text)} characters, an owner added it by /agent add on {one.at.date()}"
+        is_there = with_added(known, [one]) != known
+        why = "" if is_there else "; it is left out, since people could not tell it from those of the config"
+        found.append(Finding(what=f"agent {one.name}", ok=is_there, line=line + why))
+    return found
 
 
 def _new_store(path: str) -> str:

@@ -16,7 +16,7 @@ from tertulia.app import open_bot
 from tertulia.bot_check import Finding, check_bot
 from tertulia.config import Config, load_config, read_config
 from tertulia.config_reader import keys_of
-from tertulia.engine.store_protocols import OwnerSetting
+from tertulia.engine.store_protocols import AddedAgent, OwnerSetting
 from tertulia.errors import StoreRefused
 from tertulia.media.file_folder import FileFolder, Owner
 from tertulia.media.values import StoredFile
@@ -400,3 +400,21 @@ async def test_check_says_what_owners_changed_as_long_as_it_holds(
 
     line = "an owner changed it by /persona on 2025-01-15; /persona - takes that of tertulia.toml"
     assert found == beside == [*unowned, Finding(what="persona", ok=True, line=line)]
+
+
+async def test_check_shows_the_agents_that_owners_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    tables = '[agents.Ada]\npersona.text = "You are Ada."\n[agents.Bob]\nnames = ["Zen*"]\n'
+    (tmp_path / "tertulia.toml").write_text(f'model = "x"\nbehavior.owners = ["telegram:1"]\n{tables}')
+    async with Store.open(tmp_path / "tertulia.db") as store:
+        await store.agents.add(AddedAgent(name="Eve", text="You are Eve.", at=NOON))
+        await store.agents.add(AddedAgent(name="Zeno", text="You are Zeno.", at=NOON))
+
+    found = [one async for one in check_bot(Path("tertulia.toml"), {}) if one.what.startswith("agent ")]
+
+    added = "an owner added it by /agent add on 2025-01-15"
+    left_out = "; it is left out, since people could not tell it from those of the config"
+    assert found[-2:] == [
+        Finding(what="agent Eve", ok=True, line=f"12 characters, {added}"),
+        Finding(what="agent Zeno", ok=False, line=f"13 characters, {added}{left_out}"),
+    ]

@@ -419,12 +419,10 @@ def a_store_with_prompts(path: Path) -> Path:
     return path
 
 
-def test_a_new_file_cannot_be_smaller(here: Here, tmp_path: Path) -> None:
-    assert here("db", "prune", "--db", a_store(tmp_path / "s.db")) == (
-        0,
-        "removed: 0 prompts; the file is 0 KB smaller\n",
-        "",
-    )
+def test_a_file_that_was_just_pruned_cannot_be_smaller(here: Here, tmp_path: Path) -> None:
+    here("db", "prune", "--db", path := a_store(tmp_path / "s.db"))  # it may pack the tables of a new file closer
+
+    assert here("db", "prune", "--db", path) == (0, "removed: 0 prompts; the file is 0 KB smaller\n", "")
 
 
 def test_old_prompts_are_pruned_and_the_file_is_smaller(here: Here, tmp_path: Path) -> None:

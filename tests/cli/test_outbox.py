@@ -52,6 +52,13 @@ def test_what_is_not_sent_is_a_table(db: str) -> None:
     ]
 
 
+def test_where_there_are_several_agents_each_reply_names_who_says_it(tmp_path: Path) -> None:
+    db = str(a_store(tmp_path / "s.db", replies=[an_outgoing("hi", id="r1", agent="Ada")]))
+
+    assert [row[3] for row in without_the_clock(shown("--db", db))] == ["agent", "Ada"]
+    assert '"agent":"Ada"' in shown("--db", db, "--json")
+
+
 def test_all_of_them_are_shown_when_asked_for(db: str) -> None:
     rows = without_the_clock(shown("--all", "--db", db))
 

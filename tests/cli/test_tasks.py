@@ -63,6 +63,14 @@ def in_days(table: str) -> str:
     return last[last.index("in ") : last.index(" d") + 2]
 
 
+def test_where_there_are_several_agents_each_task_names_its_own(tmp_path: Path) -> None:
+    db = str(a_store(tmp_path / "s.db", tasks=[a_task(id="t1", agent="Ada"), a_task(id="t2", agent="Bob")]))
+
+    rows = without_the_clock(shown("--db", db))
+
+    assert [row[3] for row in rows] == ["agent", "Ada", "Bob"]
+
+
 def test_all_of_them_are_shown_when_asked_for(db: str) -> None:
     rows = without_the_clock(shown("--all", "--db", db))
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from people import NOON
-from tertulia.engine.describers import Describe, Language, MediaAccess, ModelDescriber, makers_of
+from tertulia.engine.describers import Describe, Language, Makers, MediaAccess, ModelDescriber
 from tertulia.engine.description_worker import DescriptionWorker
 from tertulia.engine.limits import CurrentLimits
 from tertulia.engine.media_descriptions import MediaDescriber
@@ -51,7 +51,7 @@ def a_describer(
     async def language_for(message: Message) -> str:
         return language if isinstance(language, str) else await language(message)
 
-    makers = makers_of(
+    makers = Makers(
         describe,
         transcribe,
         access or MediaAccess(now=now),

@@ -11,6 +11,7 @@ from tertulia.engine.admission import Admission
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.confirmations import Confirmations
 from tertulia.engine.rate_limit import RateLimiter
+from tertulia.engine.store_protocols import WaitingMessage
 from tertulia.messages import Author, Message, Quote
 from tertulia.models.scripted import Scripted
 from tertulia.store import Store
@@ -25,7 +26,9 @@ def admission(store: Store, behavior: Behavior | None = None) -> Admission:
 
 
 async def decided(admission: Admission, message: Message) -> Decision:
-    [found] = await admission.decide(message, await admission.recipients(message.place))
+    [found] = await admission.decide(
+        WaitingMessage(message=message, since=NOON, number=0), await admission.recipients(message.place)
+    )
     return await admission.apply_limits(message, found)
 
 

@@ -7,7 +7,7 @@ from people import NOON
 from tertulia import Agent
 from tertulia.context.values import Persona
 from tertulia.engine.behavior import Behavior
-from tertulia.engine.languages.english import ENGLISH
+from tertulia.engine.languages.lines import ENGLISH
 from tertulia.models.scripted import Scripted
 from tertulia.store import Store
 from tertulia.tasks.task import Task

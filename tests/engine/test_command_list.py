@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from engine.engines import AT_ONCE, engine_with
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.command_list import AUDIENCES, HELP, announced_commands, help_lines
-from tertulia.engine.languages.english import ENGLISH
+from tertulia.engine.languages.lines import ENGLISH
 from tertulia.engine.languages.ukrainian import UKRAINIAN
 from tertulia.models import Scripted
 from tertulia.platform import CommandInfo

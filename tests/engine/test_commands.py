@@ -16,7 +16,7 @@ from stored_rows import on, read
 from tertulia.engine.behavior import TOO_MANY, Behavior
 from tertulia.engine.command_list import HELP
 from tertulia.engine.engine import Engine
-from tertulia.engine.languages.english import ENGLISH
+from tertulia.engine.languages.lines import ENGLISH
 from tertulia.engine.languages.ukrainian import UKRAINIAN
 from tertulia.engine.limits import Limits
 from tertulia.errors import MediaUnavailable

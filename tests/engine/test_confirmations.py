@@ -16,7 +16,7 @@ from store.builders import a_run, begin
 from tertulia.engine.behavior import Behavior, forget_question
 from tertulia.engine.confirmations import confirms, is_yes
 from tertulia.engine.engine import Engine
-from tertulia.engine.languages.english import ENGLISH
+from tertulia.engine.languages.lines import ENGLISH
 from tertulia.engine.store_protocols import Proposal
 from tertulia.errors import KeyRefused
 from tertulia.memory.values import Fact

@@ -9,7 +9,7 @@ from engine.engines import ALICE, AT_ONCE, DIRECT, engine_with, said, talked
 from memory.known import a_fact
 from people import NOON, a_photo
 from tertulia.engine.engine import Engine
-from tertulia.engine.languages.english import ENGLISH
+from tertulia.engine.languages.lines import ENGLISH
 from tertulia.engine.limits import Cap, Limits
 from tertulia.errors import KeyRefused
 from tertulia.models.base import Response

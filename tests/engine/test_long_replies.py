@@ -1,7 +1,7 @@
 """A reply of many messages is a file where the platform takes files; else it is cut, and a line says so."""
 
 from engine.engines import DIRECT, engine_with, said, talked
-from tertulia.engine.languages.english import ENGLISH
+from tertulia.engine.languages.lines import ENGLISH
 from tertulia.engine.long_replies import FILE_NAME, MOST_PARTS
 from tertulia.models import Scripted
 from tertulia.platform import ALL_MEDIA, Capabilities

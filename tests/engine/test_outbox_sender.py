@@ -12,7 +12,7 @@ from engine.engines import ALICE, DIRECT, GROUP, ME, shared_by, store_with
 from fakes import Receipts
 from people import NOON, a_message
 from tertulia.engine.behavior import Behavior
-from tertulia.engine.languages.english import ENGLISH
+from tertulia.engine.languages.lines import ENGLISH
 from tertulia.engine.outbox_sender import CUT_OFF, MAX_COPIES, MAX_EDIT_RETRIES, SEND_TIMEOUT, OutboxSender
 from tertulia.engine.store_protocols import DeliveryAttempt, OutboxItem
 from tertulia.errors import InvalidValue, KeyRefused, NotSent, SendRefused, StoreFull, StoreRefused, TertuliaError

@@ -14,7 +14,7 @@ from store.builders import skip
 from tertulia.context.values import Persona
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.command_list import help_lines
-from tertulia.engine.languages.english import ENGLISH
+from tertulia.engine.languages.lines import ENGLISH
 from tertulia.engine.limits import Limits
 from tertulia.engine.owner_commands import OwnerCommands
 from tertulia.engine.owner_settings import OwnerSettings

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine.engines import DIRECT, GROUP, ME, engine_with, said, talked, texts_of
 from people import NOON
 from tertulia import Media, Reply, Text
-from tertulia.engine.languages.english import ENGLISH
+from tertulia.engine.languages.lines import ENGLISH
 from tertulia.engine.reply_parts import separators_in, split_replies
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.engine.task_worker import TaskHandler

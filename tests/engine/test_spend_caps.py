@@ -11,7 +11,7 @@ from people import NOON, a_photo
 from tertulia.engine.background import RealClock
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.engine import Engine
-from tertulia.engine.languages.english import ENGLISH
+from tertulia.engine.languages.lines import ENGLISH
 from tertulia.engine.limits import Cap, CurrentLimits, Limits, Spend
 from tertulia.engine.media_descriptions import by_model
 from tertulia.engine.memory import Memory

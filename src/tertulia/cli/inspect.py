@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from tertulia.engine.inspection import Spent
     from tertulia.inspector.values import (
+        AgentBrief,
         DecisionPage,
         Home,
         LayerShown,
@@ -101,7 +102,7 @@ async def _read(
     now = datetime.now(UTC)
     async with open_beside(db) as store:
         if what is None:
-            return await home.home(store, now=now), None, None
+            return await home.home(store, now=now, agents=await _agents(store)), None, None
         if what and await store.prompts.runs(what) and not await _is_place(store, what):
             return None, None, await runs.run(store, what)
         place = await find_place(store, what)
@@ -110,6 +111,16 @@ async def _read(
             (await strata.strata(store, place, day, now=now), await places.decisions(store, place, now=now)),
             None,
         )
+
+
+async def _agents(store: "Store") -> "tuple[AgentBrief, ...]":
+    """Return the agents of the config here, where it has several."""
+    from tertulia.app import known_agents
+    from tertulia.config import find_config, load_config
+    from tertulia.inspector.agents import briefs
+
+    path = find_config()
+    return briefs(await known_agents(load_config(path), store)) if path else ()
 
 
 async def _is_place(store: "Store", what: str) -> bool:
@@ -164,12 +175,14 @@ def _print_home(home: "Home") -> None:
 
 def _sentence(home: "Home") -> str:
     """Return how the bot is, in a sentence or two."""
-    agent = one_line(home.agent) or "The bot"
+    agent = one_line(", ".join(one.name for one in home.agents) or home.agent) or "The bot"
     if not home.runs:
-        return f"{agent} has answered nothing yet."
+        return f"{agent} {'has' if len(home.agents) < 2 else 'have'} answered nothing yet."
     is_down = home.models and all(one.down_since for one in home.models)  # where one is not, it answers
     down = f"runs, but {', '.join(one_line(one.model) for one in home.models)} does not answer"
-    state = f"{agent} {'is not running' if home.running is False else down if is_down else 'answers'}."
+    is_single = len(home.agents) < 2
+    rests, answers = ("is not running", "answers") if is_single else ("are not running", "answer")
+    state = f"{agent} {rests if home.running is False else down if is_down else answers}."
     if home.to_decide:
         waits = "reply waits" if len(home.to_decide) == 1 else "replies wait"
         return f"{state} {len(home.to_decide)} {waits} for your decision."

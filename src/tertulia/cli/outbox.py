@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Attempts = Mapping[str, "Sequence[DeliveryAttempt]"]
 
-HEAD = ("id", "made", "", "place", "status", "attempts", "last attempt", "text", "why")
+HEAD = ("id", "made", "", "place", "agent", "status", "attempts", "last attempt", "text", "why")
 UNSETTLED = ("waiting", "sending", "doubtful")
 WHY = "decided at the command line"
 
@@ -115,6 +115,7 @@ def _print_replies(replies: "Sequence[OutboxItem]", attempts: "Attempts", names:
             local_time(outgoing.made_at),
             relative_time(outgoing.made_at, now),
             place_label(outgoing.reply.place),
+            one_line(outgoing.agent),
             outgoing.status,
             str(outgoing.attempts),
             _last_attempt(attempts.get(outgoing.id, ())),

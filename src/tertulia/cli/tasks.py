@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tertulia.tasks.task import Task
 
-HEAD = ("id", "kind", "place", "due", "", "status", "attempts", "what", "why")
+HEAD = ("id", "kind", "place", "agent", "due", "", "status", "attempts", "what", "why")
 UNFINISHED = ("pending", "running")
 WHY = "cancelled at the command line"
 
@@ -128,6 +128,7 @@ def _print_tasks(tasks: "Sequence[Task]", names: dict[str, str]) -> None:
             names[task.id],
             one_line(task.kind),
             place_label(task.place),
+            one_line(task.agent),
             local_time(task.due_at),
             relative_time(task.due_at, now),
             f"{task.status}, in doubt" if task.doubtful else task.status,

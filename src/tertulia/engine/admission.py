@@ -41,11 +41,12 @@ class Admission:
             return replace(decision, reason="album answered")
         return decision if await self._rate_limiter.allows(message) else replace(decision, reason="rate limit")
 
-    async def decide(self, message: Message, recipients: Recipients) -> tuple[Decision, ...]:
+    async def decide(self, waiting: WaitingMessage, recipients: Recipients) -> tuple[Decision, ...]:
         """Return a decision for each agent that is meant, in their order, whatever albums and the rate limit say.
 
         Where nobody is, the one decision says why.
         """
+        message = waiting.message
         before: Sequence[Message] = ()
         if message.author.persona is not None:
             number = await self._messages.number(message) or 0
@@ -53,7 +54,7 @@ class Admission:
         quoted, cast = await self._quoted_agent(message), self._identity.cast
         if message.reply_to is not None and message.reply_to.author is None:  # some platforms give only the id
             message = await with_current_quote(self._messages, message)
-        found = recipients.decide(message, before, quoted=quoted)
+        found = recipients.decide(message, before, addressed=waiting.addressed, quoted=quoted)
         return tuple(replace(one, agent="") for one in found) if cast.is_single else found
 
     async def _quoted_agent(self, message: Message) -> str | None:
@@ -82,7 +83,7 @@ class Admission:
 
     async def _only_decision(self, waiting: WaitingMessage, agent: str) -> Decision:
         message = waiting.message
-        found = await self.decide(message, await self.recipients(message.place))
+        found = await self.decide(waiting, await self.recipients(message.place))
         if len(found) > 1 or found[0].agent != agent or waiting.agent not in ("", agent):
             return replace(found[0], reason="waiting")
         return await self.apply_limits(message, found[0])
@@ -138,12 +139,13 @@ class DecisionCache:
         self._admission = admission
         self._decisions: dict[str, tuple[Message, Recipients, tuple[Decision, ...]]] = {}  # by the id of the message
 
-    async def decide(self, message: Message) -> tuple[Decision, ...]:
+    async def decide(self, waiting: WaitingMessage) -> tuple[Decision, ...]:
         """Return a decision for each agent that is meant, or why nobody is."""
+        message = waiting.message
         recipients = await self._admission.recipients(message.place)
         cached = self._decisions.get(message.id)
         if cached is None or cached[1] is not recipients or cached[0] != message:
-            cached = (message, recipients, await self._admission.decide(message, recipients))
+            cached = (message, recipients, await self._admission.decide(waiting, recipients))
             self._decisions[message.id] = cached
         return cached[2]
 

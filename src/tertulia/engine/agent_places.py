@@ -10,6 +10,7 @@ from tertulia.engine.identity import Identity
 from tertulia.engine.places import PlaceAliases
 from tertulia.engine.store_protocols import AgentStore, PlaceCast
 from tertulia.messages import Place, PlaceKey
+from tertulia.seen_by import SeenBy
 
 MAX_PLACES = 10_000  # that are known at once
 NEVER: Presence = ()
@@ -85,6 +86,18 @@ class AgentPlaces:
             return ALWAYS
         stays = await self._read_stays(place)
         return known_to(agent, place, tuple(stays.get(agent.name, NEVER)))
+
+    async def seen_by(self, place: Place) -> Sequence[SeenBy | None]:
+        """Return the agents of a place for which memory is not the same; None: all those that see everything.
+
+        In a direct chat nobody does: there it is the agent that answers.
+        """
+        if self._identity.cast.is_single:
+            return (None,)
+        here = await self.here(place)
+        others = [one for one in [agent.seen_by for agent in here.agents] if one.present or one.own]
+        first = here.default.seen_by if place.kind == "direct" and here.default else None
+        return list(dict.fromkeys([first, *others]))
 
     async def stays(self, place: Place) -> Mapping[str, Sequence[Stay]]:
         return await self._read_stays(place)

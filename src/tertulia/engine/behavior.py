@@ -11,8 +11,7 @@ from tertulia.characters import is_blank
 from tertulia.context.values import require_names
 from tertulia.engine.agents.meant import Rule
 from tertulia.engine.languages import BUILT_IN, languages_with, lines_in
-from tertulia.engine.languages.english import ENGLISH
-from tertulia.engine.languages.lines import Lines
+from tertulia.engine.languages.lines import ENGLISH, Lines
 from tertulia.engine.places import is_identified, require_places
 from tertulia.errors import InvalidValue, NotAllowed, TertuliaError
 from tertulia.memory.values import Fact

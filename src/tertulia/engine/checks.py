@@ -115,7 +115,8 @@ class SpendCaps:
     @asynccontextmanager
     async def around(self, batch: Batch, speaker: Speaker) -> AsyncIterator[Batch]:
         target, decisions = batch.target, batch.decided("spend cap")
-        if not await self._spending.is_reached(target.place, target.author):
+        own = speaker.agent.limits
+        if not await self._spending.is_reached(target.place, target.author, agent=speaker.name, own=own):
             yield batch
             return
         if await self._spending.has_notice(target):  # today

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.languages import languages_with
-from tertulia.engine.languages.english import ENGLISH
-from tertulia.engine.languages.lines import Lines
+from tertulia.engine.languages.lines import ENGLISH, Lines
 from tertulia.platform import CommandAudience, CommandInfo
 
 AUDIENCES: Mapping[str, CommandAudience] = {

@@ -73,7 +73,7 @@ class Commands:
         self._store = shared.store
         self._identity = shared.identity
         self._translator = shared.translator
-        self._aliases = shared.aliases
+        self._aliases, self._agent_places = shared.aliases, shared.agent_places
         self._zone = shared.zone
         self._now, self._sleep = shared.now, shared.sleep
         self._owner_commands = owner_commands
@@ -128,7 +128,9 @@ class Commands:
 
     async def _run_command(self, command: Command) -> None:
         """Run one command; store its end and its reply in one transaction."""
-        lines = await retry_forever(lambda: self._translator.lines_for(command.message), sleep=self._sleep)
+        message = command.message
+        agent = await retry_forever(lambda: self._agent_of(command), sleep=self._sleep)
+        lines = await retry_forever(lambda: self._translator.lines_for(message, agent), sleep=self._sleep)
         try:
             outcome = await self._outcome(command, lines)
         except Exception as error:  # noqa: BLE001 (of a platform or the store; the person gets a reply)
@@ -174,10 +176,16 @@ class Commands:
             agent=command.agent,
         )
 
+    async def _agent_of(self, command: Command) -> str:
+        """Return the agent whose account a command names, else the default one of its place, as it is stored."""
+        cast = self._identity.cast
+        if cast.is_single or command.agent:
+            return command.agent
+        return cast.stored_name((await self._agent_places.here(command.message.place)).default or cast.default)
+
     async def _greet(self, command: Command, lines: Lines) -> CommandOutcome:
-        return reply_with(
-            lines.greeting.format(name=self._identity.persona_on(command.message.place.platform, command.agent).name)
-        )
+        persona = self._identity.persona_on(command.message.place.platform, await self._agent_of(command))
+        return reply_with(lines.greeting.format(name=persona.name))
 
     async def _help(self, command: Command, lines: Lines) -> CommandOutcome:
         place, author = command.message.place, command.message.author
@@ -243,7 +251,8 @@ class Commands:
         except InvalidValue:
             return reply_with(lines.remind_full.format(count=MOST))
         said = lines.reminder.format(text=text)
-        task = reminder_task(f"{PREFIX}command-{command.id}", message.place, said, when=when, asked=message)
+        name, agent = f"{PREFIX}command-{command.id}", await self._agent_of(command)
+        task = reminder_task(name, message.place, said, when=when, asked=message, agent=agent)
         told = lines.reminder_set.format(moment=format_minute(task.due_at, self._zone))
         again = [lines.reminder_again.format(when=task.again.words)] if task.again else []
         return CommandOutcome(lines=(told, *again), tasks=(task,))
@@ -314,10 +323,14 @@ class Commands:
         return may_stop_run or bool(theirs)
 
     async def _facts(self, command: Command) -> Sequence[Fact]:
-        """Return the facts about the person that prompts may show in the place."""
-        place = command.message.place
+        """Return the facts about the person that prompts of any agent may show in the place, each text once."""
+        place, about, now = command.message.place, self._store.facts.about, self._now()
         subject = subject_of(command.message.author, place)
-        return await self._store.facts.about(subject, place=place, asked_by=subject, limit=NO_LIMIT, at=self._now())
+        found: dict[str, Fact] = {}
+        for seen_by in await self._agent_places.seen_by(place):
+            for fact in await about(subject, place=place, asked_by=subject, limit=NO_LIMIT, at=now, seen_by=seen_by):
+                found.setdefault(fact.text, fact)
+        return list(found.values())
 
     async def _wait_for_memory(self) -> None:
         with suppress(TimeoutError, TertuliaError):

@@ -63,7 +63,7 @@ class Debounce:
                 burst = burst_at(first, waiting, self._gap, self._longest)
                 left = time_left(burst, self._now(), self._gap, self._longest)
                 if left <= timedelta(0):
-                    return await self._make_batch([one.message for one in burst], waiting[first].message, snapshot)
+                    return await self._make_batch(burst, waiting[first], snapshot)
                 if not has_waited:
                     await self._shared.store.tasks.cancel_superseded(self._place, self._shared.behavior.policy)
                 has_waited = True
@@ -114,7 +114,7 @@ class Debounce:
         passed: list[tuple[Message, Decision]] = []
         found = None
         for number, one in enumerate(waiting):
-            meant = self._still_meant(one, await self._decisions.decide(one.message))
+            meant = self._still_meant(one, await self._decisions.decide(one))
             decision = await self._admission.apply_limits(one.message, meant[0])
             if decision.reason == "answered":
                 found = number
@@ -131,15 +131,18 @@ class Debounce:
             self.changed.set()
         return found, left
 
-    async def _make_batch(self, burst: Sequence[Message], first: Message, snapshot: PlaceSnapshot) -> Batch:
+    async def _make_batch(
+        self, burst: Sequence[WaitingMessage], first: WaitingMessage, snapshot: PlaceSnapshot
+    ) -> Batch:
         """Make a batch of a burst; its target is the last message that is addressed to us."""
         target = first
-        for message in reversed(burst):
-            if message is first or (await self._decisions.decide(message))[0].reason == "answered":
-                target = message
+        for one in reversed(burst):
+            if one is first or (await self._decisions.decide(one))[0].reason == "answered":
+                target = one
                 break
-        skipped = await self._read_skipped(burst)
-        batch = Batch(messages=tuple(burst), target=target, snapshot=snapshot, skipped=skipped)
+        messages = tuple([one.message for one in burst])
+        skipped = await self._read_skipped(messages)
+        batch = Batch(messages=messages, target=target.message, snapshot=snapshot, skipped=skipped)
         return await self._add_follow_ups(batch)
 
     async def _add_follow_ups(self, batch: Batch) -> Batch:
@@ -150,7 +153,7 @@ class Debounce:
         more = [
             one.message.id
             for one in follow_ups(batch.ids, waiting, self._longest)
-            if (await self._decisions.decide(one.message))[0].reason == "not addressed"
+            if (await self._decisions.decide(one))[0].reason == "not addressed"
         ]
         wanted = {*batch.ids, *more}
         return await self._with_decisions(
@@ -164,7 +167,8 @@ class Debounce:
         """
         waiting = {one.message.id: one for one in batch.snapshot.waiting}
         decided = {
-            one.id: self._still_meant(waiting[one.id], await self._decisions.decide(one)) for one in batch.messages
+            one.id: self._still_meant(waiting[one.id], await self._decisions.decide(waiting[one.id]))
+            for one in batch.messages
         }
         called = {one.agent: one for found in decided.values() for one in found if one.reason == "answered"}
         if len(called) < 2:  # mostly

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.engine.description_worker import Maker, Wanted
@@ -13,7 +14,7 @@ from tertulia.engine.limits import CurrentLimits
 from tertulia.engine.spend_caps import MeteredModel, SpendTracker
 from tertulia.errors import FileGone, InvalidValue, MediaUnavailable, SpendCapReached, StoreBroken, StoreTrouble
 from tertulia.media.content_types import content_type
-from tertulia.media.descriptions import FUNCTION, MAX_BRIEF
+from tertulia.media.descriptions import FUNCTION
 from tertulia.media.fetcher import has_service_address, with_file
 from tertulia.media.sent_forms import is_shown_itself, is_text, media_tokens, sent_as
 from tertulia.media.stream_metadata import without_metadata
@@ -176,129 +177,79 @@ def _why_not_shown(media: Media, model: Model) -> str:
     return f"nothing that {model.name} takes can be made of its {mime}"
 
 
-class ModelMaker:
-    """Makes descriptions by a model, counted for the author of the message, in the language of the chat."""
-
-    longest = MAX_BRIEF
+class Makers:
+    """Who describes media: the transcriber what people say, the describer all else that it takes."""
 
     def __init__(
         self,
-        describer: ModelDescriber,
+        describe: Describe | None,
+        transcribe: Describe | None,
         access: MediaAccess,
         *,
         spend_tracker: SpendTracker | None,
         limits: CurrentLimits,
         language: Language,
     ) -> None:
-        self.name = describer.name
-        self._model = describer.model
         self._access = access
         self._spend_tracker = spend_tracker
         self._limits = limits
         self._language = language
+        self._taken: MediaTaken | None = None  # what the describer takes; None: anything
+        self._describer = self._transcriber = None
+        if isinstance(describe, ModelDescriber):
+            self._taken = media_taken(describe.model)
+            self._describer = Maker(name=describe.name, make=partial(self._ask, describe.model))
+        elif describe is not None:
+            self._describer = Maker(name=name_of(describe), make=partial(self._call, describe))
+        if transcribe is not None:
+            make = partial(self._hear, transcribe)
+            self._transcriber = Maker(name=name_of(transcribe), make=make, longest=MAX_TRANSCRIPT)
 
-    async def make(self, wanted: Wanted) -> str:
-        asked: Model = self._model
+    def __bool__(self) -> bool:
+        return self._describer is not None or self._transcriber is not None
+
+    def __call__(self, media: Media) -> Maker | None:
+        if media.media_kind == "youtube" or has_service_address(media):  # it may last for hours
+            return None
+        if media.media_kind in SPOKEN and self._transcriber is not None:
+            return self._transcriber
+        if self._taken and not self._taken.hears and media.media_kind in SOUNDS:
+            return None
+        return None if self._taken and not self._taken.sees and media.media_kind in PICTURES else self._describer
+
+    async def _ask(self, model: Model, wanted: Wanted) -> str:
+        """Ask a model, counted for the author of the message, in the language of the chat."""
+        asked = model
         if self._spend_tracker:
             message, timeout = wanted.message, self._limits.value.call_timeout
             asked = MeteredModel(
-                asked, self._spend_tracker, message.place, message.author, purpose="description", timeout=timeout
+                model, self._spend_tracker, message.place, message.author, purpose="description", timeout=timeout
             )
         tag = await self._language(wanted.message)
         question = ASKED + (IN_LANGUAGE.format(tag=tag) if _TAG.fullmatch(tag) else "")
-        response = await self._access.ask(wanted, question, self._model, asked)
+        response = await self._access.ask(wanted, question, model, asked)
         if response.finish.outcome in ("blocked", "prompt_blocked", "malformed", "incomplete"):
-            raise InvalidValue(f"{self.name} gave no description: {response.finish.reason or response.finish.outcome}")
+            raise InvalidValue(f"{model.name} gave no description: {response.finish.reason or response.finish.outcome}")
         return response.text
 
+    async def _call(self, describe: Describe, wanted: Wanted) -> str:
+        return await describe(await self._access.load(wanted))
 
-class FunctionMaker:
-    """Makes descriptions by a function of the user's."""
-
-    longest = MAX_BRIEF
-
-    def __init__(self, describe: Describe, access: MediaAccess) -> None:
-        self.name = name_of(describe)
-        self._describe = describe
-        self._access = access
-
-    async def make(self, wanted: Wanted) -> str:
-        return await self._describe(await self._access.load(wanted))
-
-
-class TranscriptMaker:
-    """Makes transcripts of what people say, while no spend cap is reached."""
-
-    longest = MAX_TRANSCRIPT
-
-    def __init__(
-        self, transcribe: Describe, access: MediaAccess, *, spend_tracker: SpendTracker | None, language: Language
-    ) -> None:
-        self.name = name_of(transcribe)
-        self._transcribe = transcribe
-        self._access = access
-        self._spend_tracker = spend_tracker
-        self._language = language
-
-    async def make(self, wanted: Wanted) -> str:
-        message = wanted.message
-        if self._spend_tracker and await self._spend_tracker.is_reached(message.place, message.author):
-            raise SpendCapReached(f"{self.name} is not called until tomorrow: a spend cap is reached")
+    async def _hear(self, transcribe: Describe, wanted: Wanted) -> str:
+        """Return what people say, while no spend cap is reached."""
+        message, tracker, name = wanted.message, self._spend_tracker, name_of(transcribe)
+        if tracker and await tracker.is_reached(message.place, message.author):
+            raise SpendCapReached(f"{name} is not called until tomorrow: a spend cap is reached")
         media = await self._access.load(wanted)
-        if not isinstance(self._transcribe, Transcriber):
-            return await self._transcribe(media)
+        if not isinstance(transcribe, Transcriber):
+            return await transcribe(media)
         if media.data:
             media = replace(media, data=without_metadata(media.data, content_type(media.data) or ""))
         tag = await self._language(message)
         # an English client says little about its user, and services know English by themselves
         language = "" if tag.lower().startswith("en") else tag
-        if self._spend_tracker is None:
-            return await self._transcribe(media, language=language)
-        async with self._spend_tracker.counted("transcript", self.name, message.place, message.author):
-            return await self._transcribe(media, language=language)
-
-
-class Makers(Struct, frozen=True, kw_only=True):
-    """Who describes media: the transcriber what people say, the describer all else that it takes."""
-
-    describer: Maker | None = None
-    transcriber: Maker | None = None
-    taken: MediaTaken | None = None  # what the describer takes; None: anything
-
-    def __bool__(self) -> bool:
-        return self.describer is not None or self.transcriber is not None
-
-    def __call__(self, media: Media) -> Maker | None:
-        if media.media_kind == "youtube" or has_service_address(media):  # it may last for hours
-            return None
-        if media.media_kind in SPOKEN and self.transcriber is not None:
-            return self.transcriber
-        if self.taken and not self.taken.hears and media.media_kind in SOUNDS:
-            return None
-        return None if self.taken and not self.taken.sees and media.media_kind in PICTURES else self.describer
-
-
-def makers_of(
-    describe: Describe | None,
-    transcribe: Describe | None,
-    access: MediaAccess,
-    *,
-    spend_tracker: SpendTracker | None,
-    limits: CurrentLimits,
-    language: Language,
-) -> Makers:
-    """Return the makers for what an engine was given."""
-    describer: Maker | None = None
-    taken: MediaTaken | None = None
-    if isinstance(describe, ModelDescriber):
-        taken = media_taken(describe.model)
-        describer = ModelMaker(describe, access, spend_tracker=spend_tracker, limits=limits, language=language)
-    elif describe is not None:
-        describer = FunctionMaker(describe, access)
-    transcriber: Maker | None = None
-    if transcribe is not None:
-        transcriber = TranscriptMaker(transcribe, access, spend_tracker=spend_tracker, language=language)
-    return Makers(describer=describer, transcriber=transcriber, taken=taken)
+        async with tracker.counted("transcript", name, message.place, message.author) if tracker else nullcontext():
+            return await transcribe(media, language=language)
 
 
 def goes_itself(media: Media, model: Model) -> bool:

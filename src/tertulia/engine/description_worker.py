@@ -8,10 +8,9 @@ while.
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Protocol
 
 from msgspec import Struct
 
@@ -20,7 +19,7 @@ from tertulia.characters import is_blank, one_line
 from tertulia.engine.background import BackgroundTasks, foreign_code, log_text
 from tertulia.engine.limits import CurrentLimits
 from tertulia.errors import MediaUnavailable, SpendCapReached, StoreTrouble, reason_of
-from tertulia.media.descriptions import DescriptionFailure, DescriptionStore, is_made, shorten
+from tertulia.media.descriptions import MAX_BRIEF, DescriptionFailure, DescriptionStore, is_made, shorten
 from tertulia.messages import Message, Place
 from tertulia.parts import Media
 
@@ -41,26 +40,12 @@ class Wanted(Struct, frozen=True, kw_only=True):
     message: Message
 
 
-class Maker(Protocol):
+class Maker(Struct, frozen=True, kw_only=True):
     """Makes descriptions: a model, a transcriber, or a function of the user's."""
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def longest(self) -> int:
-        """The most characters of a description that are stored."""
-        ...
-
-    async def make(self, wanted: Wanted) -> str:
-        """Return the words for media. Raise `MediaUnavailable` if they cannot be had, or shown to the maker."""
-        ...
-
-
-class MakerChoice(Protocol):
-    """Says who describes media."""
-
-    def __call__(self, media: Media) -> Maker | None: ...
+    name: str
+    make: Callable[[Wanted], Awaitable[str]]  # raises `MediaUnavailable` if media cannot be had, or shown to it
+    longest: int = MAX_BRIEF  # characters of a description that are stored
 
 
 class DescriptionWorker:
@@ -69,7 +54,7 @@ class DescriptionWorker:
     def __init__(
         self,
         known: DescriptionStore,
-        makers: MakerChoice,
+        makers: Callable[[Media], Maker | None],
         *,
         limits: CurrentLimits,
         now: Callable[[], datetime],

@@ -105,7 +105,7 @@ class Engine:
             ),
         )
         self._shared = shared
-        parts.spending.require_prices(parts.models_in_use)
+        parts.require_prices()
         for model in parts.models_in_use:
             if isinstance(model, CachesPrompts):
                 model.remember_in(store.model_caches)
@@ -167,6 +167,7 @@ class Engine:
     async def set_agents(self, agents: Sequence[Agent] | Cast) -> None:
         """Set the agents while the engine runs. One that is gone says no more, and its tasks are cancelled."""
         cast = agents if isinstance(agents, Cast) else Cast(agents=tuple(agents))
+        self._parts.require_prices(cast=cast)
         await self._parts.cast_changes.configure(cast)
         self._parts.owner_settings.configure(persona=cast.default.persona)
 
@@ -178,7 +179,7 @@ class Engine:
     @limits.setter
     def limits(self, limits: Limits) -> None:
         _require_types(limits, Limits)
-        self._parts.spending.require_prices(self._parts.models_in_use, limits)
+        self._parts.require_prices(limits)
         self._parts.owner_settings.configure(limits=limits)
 
     async def start(self) -> None:

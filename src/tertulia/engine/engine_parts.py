@@ -9,17 +9,19 @@ from tertulia.context.gather import ContextOptions, InMemoryKnowledge
 from tertulia.context.media_budget import request_limits
 from tertulia.engine.admission import Admission
 from tertulia.engine.agent_commands import AgentCommands
+from tertulia.engine.agents.agent import Cast
 from tertulia.engine.answer_preview import AnswerPreviews
 from tertulia.engine.cast_changes import CastChanges
 from tertulia.engine.checks import AuthorRate, Confirmed, SpendCaps
 from tertulia.engine.commands import Commands
 from tertulia.engine.confirmations import Confirmations
 from tertulia.engine.context_media import ContextMedia
-from tertulia.engine.describers import Describe, MediaAccess, makers_of, models_of_describer
+from tertulia.engine.describers import Describe, Makers, MediaAccess, models_of_describer
 from tertulia.engine.description_worker import DescriptionWorker
 from tertulia.engine.door import Door
 from tertulia.engine.handle_removal import HandleRemoval
 from tertulia.engine.languages.chat_language import ChatLanguage
+from tertulia.engine.limits import Limits
 from tertulia.engine.log_views import VisibleLog
 from tertulia.engine.long_replies import LongReplies
 from tertulia.engine.media_descriptions import MediaDescriber
@@ -110,7 +112,7 @@ class EngineParts:
             memory,
         )
         if memory:
-            memory.use_agents(self.speakers.seen_by)
+            memory.use_agents(shared.agent_places.seen_by)
         self.executor = RunExecutor(
             shared,
             self.completion,
@@ -158,7 +160,7 @@ class EngineParts:
 
     def _describer(self) -> MediaDescriber:
         shared, options, store = self.shared, self.options, self.shared.store
-        makers = makers_of(
+        makers = Makers(
             options.describe,
             options.transcribe,
             MediaAccess(store.media, fetcher=self.fetcher, attacher=self.attachments, now=shared.now),
@@ -176,6 +178,14 @@ class EngineParts:
     def models_in_use(self) -> Sequence[Model]:
         memory = self.options.memory
         return [*self.speakers.models, *models_of_describer(self.options.describe), *(memory.models if memory else ())]
+
+    def require_prices(self, limits: Limits | None = None, cast: Cast | None = None) -> None:
+        """Raise `InvalidValue` if money is capped, also by an agent, and a model that may be asked has no price."""
+        self.spending.require_prices(self.models_in_use, limits)
+        for agent in (cast or self.shared.identity.cast).agents:
+            self.spending.require_prices(agent.models, limits)
+            if agent.limits:
+                self.spending.require_prices(agent.models or self.speakers.defaults.models, agent.limits)
 
     def handle_removal(self) -> HandleRemoval:
         store = self.shared.store

@@ -87,6 +87,10 @@ class Identity:
         """Return the agent that is stored under a name; the default agent for one that was removed."""
         return self.cast.get(name) or self.cast.default
 
+    def language_of(self, agent: str) -> str:
+        """Return the language of an agent's own lines; empty: that of the engine."""
+        return self.agent_named(agent).language
+
     def seen_by(self, name: str) -> SeenBy | None:
         """Return what of memory the agent that is stored under a name sees; None for the only one, which sees all."""
         return None if self.cast.is_single else self.agent_named(name).seen_by

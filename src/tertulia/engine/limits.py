@@ -92,8 +92,13 @@ class StoredCall(Struct, frozen=True, kw_only=True):
 class UsageStore(Protocol):
     """Counts what model calls have spent."""
 
-    async def spent(self, day: date, *, place: Place | None = None, author: Author | None = None) -> Spend:
-        """Return the spend of a day in UTC: of a place, of an author in the place's service, or in total."""
+    async def spent(
+        self, day: date, *, place: Place | None = None, author: Author | None = None, agent: str | None = None
+    ) -> Spend:
+        """Return the spend of a day in UTC: of a place, of an author in the place's service, or in total.
+
+        It is that of one agent where its stored name is given.
+        """
         ...
 
     async def add(self, call: Call, *, place: Place | None, author: Author | None = None) -> None:

@@ -2,7 +2,8 @@
 
 import sys
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
-from typing import Any, TypeVar
+from copy import copy
+from typing import Any, Self, TypeVar
 
 from msgspec.structs import replace
 
@@ -16,7 +17,32 @@ T = TypeVar("T")
 Blocked = Callable[[], Awaitable[Collection[tuple[str, str]]]]  # platforms and ids
 
 
-class VisibleLog(Log):
+class LogView(Log):
+    """A log that shows another one: as it is, where a method is not overridden."""
+
+    def __init__(self, log: Log) -> None:
+        self.source = log
+
+    async def count(self, place: Place) -> int:
+        return await self.source.count(place)
+
+    async def number(self, message: Message) -> int | None:
+        return await self.source.number(message)
+
+    async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
+        return await self.source.turns(messages)
+
+    async def in_snapshot(self, reading: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
+        return await self.source.in_snapshot(lambda log: reading(self._over(log)))
+
+    def _over(self, log: Log) -> Self:
+        """Return the same view of another log."""
+        view = copy(self)
+        view.source = log
+        return view
+
+
+class VisibleLog(LogView):
     """The log without messages of blocked authors, and without those sent while the chat had another kind.
 
     A chat changes its kind when a direct chat becomes a group, or the other way round. A hidden message becomes a
@@ -24,34 +50,25 @@ class VisibleLog(Log):
     """
 
     def __init__(self, log: Log, blocked: Blocked) -> None:
-        self._log = log
+        super().__init__(log)
         self._blocked = blocked
-
-    async def count(self, place: Place) -> int:
-        return await self._log.count(place)
 
     async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
         blocked = await self._blocked()
-        messages = await self._log.read(place, start, stop)
+        messages = await self.source.read(place, start, stop)
         if not blocked:
             direct = place.kind == "direct"
             return [one if (one.place.kind == "direct") is direct else placeholder_of(one) for one in messages]
         return [visible_message(message, place, blocked) for message in messages]
 
-    async def number(self, message: Message) -> int | None:
-        return await self._log.number(message)
-
     async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
         blocked = await self._blocked()
-        found = await self._log.find(place, message_ids)
+        found = await self.source.find(place, message_ids)
         return [(number, visible_message(message, place, blocked)) for number, message in found]
-
-    async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
-        return await self._log.turns(messages)
 
     async def changes(self, place: Place, since: int) -> Sequence[LogChange]:
         blocked = await self._blocked()
-        changes = await self._log.changes(place, since)
+        changes = await self.source.changes(place, since)
         return [shown for change in changes if (shown := _visible_change(change, place, blocked)) is not None]
 
     async def in_snapshot(self, reading: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
@@ -60,43 +77,34 @@ class VisibleLog(Log):
         async def known() -> Collection[tuple[str, str]]:
             return blocked
 
-        return await self._log.in_snapshot(lambda log: reading(VisibleLog(log, known)))
+        return await self.source.in_snapshot(lambda log: reading(VisibleLog(log, known)))
 
 
-class AgentLog(Log):
+class AgentLog(LogView):
     """The log as one of several agents sees it: the turns of a model are its own, and what it was not there for is not.
 
     A message that it has not seen becomes a deleted placeholder, as in `VisibleLog`.
     """
 
     def __init__(self, log: Log, names: Collection[str], present: Presence = ALWAYS) -> None:
-        self._log = log
+        super().__init__(log)
         self._names = names  # under which the agent is stored
         self._present = present  # in the place that is read
 
-    async def count(self, place: Place) -> int:
-        return await self._log.count(place)
-
     async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
-        messages = await self._log.read(place, start, stop)
+        messages = await self.source.read(place, start, stop)
         if self._present is ALWAYS:
             return messages
         return [self._seen(number, one) for number, one in enumerate(messages, max(start, 0))]
 
-    async def number(self, message: Message) -> int | None:
-        return await self._log.number(message)
-
     async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
-        return [(number, self._seen(number, one)) for number, one in await self._log.find(place, message_ids)]
+        return [(number, self._seen(number, one)) for number, one in await self.source.find(place, message_ids)]
 
     async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
-        return await self._log.turns([one for one in messages if one.agent is None or one.agent in self._names])
+        return await self.source.turns([one for one in messages if one.agent is None or one.agent in self._names])
 
     async def changes(self, place: Place, since: int) -> Sequence[LogChange]:
-        return [one for one in await self._log.changes(place, since) if sees(self._present, one.number)]
-
-    async def in_snapshot(self, reading: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
-        return await self._log.in_snapshot(lambda log: reading(AgentLog(log, self._names, self._present)))
+        return [one for one in await self.source.changes(place, since) if sees(self._present, one.number)]
 
     def _seen(self, number: int, message: Message) -> Message:
         return message if sees(self._present, number) else placeholder_of(message)
@@ -131,39 +139,33 @@ def visible_message(message: Message, place: Place, blocked: Collection[tuple[st
     return message
 
 
-class LogSlice(Log):
+class LogSlice(LogView):
     """The messages of one place from number *beginning* up to *end*, numbered from 0."""
 
     def __init__(self, log: Log, beginning: int, end: int = sys.maxsize) -> None:
-        self._log = log
+        super().__init__(log)
         self._beginning = beginning
         self._end = end
 
     async def count(self, place: Place) -> int:
-        return max(0, min(await self._log.count(place), self._end) - self._beginning)
+        return max(0, min(await self.source.count(place), self._end) - self._beginning)
 
     async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
         last = min(stop + self._beginning, self._end)
-        return await self._log.read(place, max(start, 0) + self._beginning, last)
+        return await self.source.read(place, max(start, 0) + self._beginning, last)
 
     async def number(self, message: Message) -> int | None:
-        number = await self._log.number(message)
+        number = await self.source.number(message)
         if number is None or not self._beginning <= number < self._end:
             return None
         return number - self._beginning
 
     async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
-        found = await self._log.find(place, message_ids)
+        found = await self.source.find(place, message_ids)
         return [(number - self._beginning, one) for number, one in found if self._beginning <= number < self._end]
-
-    async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
-        return await self._log.turns(messages)
 
     async def changes(self, place: Place, since: int) -> Sequence[LogChange]:
         return [
             replace(change, number=change.number - self._beginning, position=change.position - self._beginning)
-            for change in await self._log.changes(place, since + self._beginning)
+            for change in await self.source.changes(place, since + self._beginning)
         ]
-
-    async def in_snapshot(self, reading: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
-        return await self._log.in_snapshot(lambda log: reading(LogSlice(log, self._beginning, self._end)))

@@ -4,7 +4,7 @@ A run waits for the descriptions that it shows: those of media that do not go th
 shown before. The others come in the background.
 """
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from itertools import chain
 from typing import Protocol
@@ -17,15 +17,18 @@ from tertulia.context.media_words import known_media, undescribed_ids, with_desc
 from tertulia.context.values import Context
 from tertulia.engine.describers import ASKED, Describe, Makers, ModelDescriber, by_model, goes_itself
 from tertulia.engine.description_worker import DescriptionWorker, Wanted
-from tertulia.media.descriptions import DescriptionStore
+from tertulia.media.descriptions import Description, DescriptionStore
 from tertulia.media.values import MediaOptions
-from tertulia.messages import Message
+from tertulia.messages import Message, Place
 from tertulia.models.base import Model
 from tertulia.parts import Media
 
 __all__ = ["ASKED", "Describe", "MediaDescriber", "ModelDescriber", "by_model"]
 
 MAX_FOUND = 64  # media of a window that are looked at, the newest
+
+
+Find = Callable[[Collection[str], Place], Awaitable[Mapping[str, Description]]]  # descriptions by ids of media
 
 
 class Waiting(Protocol):
@@ -49,21 +52,11 @@ async def at_once() -> AsyncIterator[None]:
     yield
 
 
-class MediaDescriber:
-    """Describes the media of contexts: `describe` asks for what is missing, `add_descriptions` adds what is stored."""
+class StoredDescriptions:
+    """Adds to contexts the descriptions of their media that *find* finds; asks nobody for others."""
 
-    def __init__(
-        self,
-        known: DescriptionStore,
-        makers: Makers,
-        worker: DescriptionWorker,
-        *,
-        per_run: int = MediaOptions().descriptions_per_run,
-    ) -> None:
-        self.worker = worker
-        self._known = known
-        self._makers = makers
-        self._per_run = per_run
+    def __init__(self, find: Find) -> None:
+        self._find = find
 
     async def describe(
         self,
@@ -79,7 +72,45 @@ class MediaDescriber:
         *log* has the messages as they were sent. *models* may get the context; *beginning* is how many messages of the
         place came before those that it counts.
         """
-        found = await self._find(context, beginning) if self._makers else []
+        return context
+
+    async def add_descriptions(self, context: Context, *, beginning: int = 0) -> Context:
+        """Return the context with the stored descriptions of its media that are in effect.
+
+        *beginning* is how many messages of the place came before those that the context counts.
+        """
+        ids = undescribed_ids(context)
+        known = await self._find(sorted(ids), context.place) if ids else {}
+        return with_descriptions(context, known, beginning=beginning) if known else context
+
+
+class MediaDescriber(StoredDescriptions):
+    """Describes the media of contexts: `describe` asks for what is missing."""
+
+    def __init__(
+        self,
+        known: DescriptionStore,
+        makers: Makers,
+        worker: DescriptionWorker,
+        *,
+        per_run: int = MediaOptions().descriptions_per_run,
+    ) -> None:
+        super().__init__(known.find)
+        self.worker = worker
+        self._known = known
+        self._makers = makers
+        self._per_run = per_run
+
+    async def describe(
+        self,
+        context: Context,
+        log: Log,
+        models: Sequence[Model],
+        *,
+        beginning: int = 0,
+        while_waiting: Waiting = at_once,
+    ) -> Context:
+        found = await self._shown(context, beginning) if self._makers else []
         if not found:
             return context
         wanted = await self._with_content(found, log)
@@ -96,16 +127,7 @@ class MediaDescriber:
         self.worker.enqueue(one for one in wanted if one not in now)
         return context
 
-    async def add_descriptions(self, context: Context, *, beginning: int = 0) -> Context:
-        """Return the context with the stored descriptions of its media that are in effect.
-
-        *beginning* is how many messages of the place came before those that the context counts.
-        """
-        ids = undescribed_ids(context)
-        known = await self._known.find(sorted(ids), context.place) if ids else {}
-        return with_descriptions(context, known, beginning=beginning) if known else context
-
-    async def _find(self, context: Context, beginning: int) -> list[_Shown]:
+    async def _shown(self, context: Context, beginning: int) -> list[_Shown]:
         """Return the media that need a description, each once: the batch's and its quotes', then the newest."""
         shown = {
             one.media.unique_id: one

@@ -126,12 +126,12 @@ class PlaceWorker:
 
     async def _answer_in_turn(self, batch: Batch) -> None:
         """Answer a batch; an agent that answers after another sees what that one has said, if it comes in time."""
-        if batch.follows and not self._parts.sender.is_idle(self.place):
+        current: Batch | None = batch
+        if batch.follows:
             await self._parts.sender.delivered(self.place, within=FORMER_ANSWER)
-            if (current := await self._debounce.refresh(batch)) is None:
-                return
-            batch = current
-        await self.answer(batch)
+            current = await self._debounce.refresh(batch)  # it may have been sent after what waits was read
+        if current is not None:
+            await self.answer(current)
 
     async def _run_stoppable(self, work: Awaitable[None]) -> None:
         """Run *work*, which `stop` may cancel."""

@@ -16,7 +16,7 @@ from tertulia.context.values import Context, OwnNames
 from tertulia.engine.batches import Batch
 from tertulia.engine.context_media import ContextMedia
 from tertulia.engine.log_views import AgentLog, LogSlice
-from tertulia.engine.media_descriptions import MediaDescriber, Waiting, at_once
+from tertulia.engine.media_descriptions import StoredDescriptions, Waiting, at_once
 from tertulia.engine.shared import Shared
 from tertulia.engine.store_protocols import PlaceSnapshot
 from tertulia.messages import Message, Place
@@ -53,7 +53,7 @@ class PromptSources(Struct, frozen=True, kw_only=True, eq=False):
 
     messages: Log  # the visible ones
     knowledge: sources.Knowledge
-    describer: MediaDescriber
+    describer: StoredDescriptions
     media: ContextMedia
 
 

@@ -106,13 +106,15 @@ class RunCompletion:
             for number, (reply, streamed, own) in enumerate(zip(made, found.streamed, found.turns, strict=True))
         )
         if found.unsent:
-            line = (await self._translator.lines_for(target)).more_media.format(count=found.unsent, most=MOST_MEDIA)
+            line = (await self._translator.lines_for(target, run.agent)).more_media.format(
+                count=found.unsent, most=MOST_MEDIA
+            )
             replies = (*replies, replace(self._line(run, target, line, kind="notice"), id=f"{run.id}-more"))
         ran_tools = any(isinstance(part, ToolResult) for turn in answered.turns for part in turn.parts)
         if ran_tools and (proposed := await self._forget_proposal(run, target)):  # only tools make proposals
             replies = (*replies, proposed)
         if not (replies or found.tasks or found.silent):
-            lines = await self._translator.lines_for(target)
+            lines = await self._translator.lines_for(target, run.agent)
             replies = (self._line(run, target, lines.nothing_to_say, kind="notice"),)
         return RunOutput(replies=replies, tasks=found.tasks)
 
@@ -121,7 +123,7 @@ class RunCompletion:
         facts = await self._shared.store.proposals.made_by(run.id)
         if not facts:
             return None
-        lines = await self._translator.lines_for(target)
+        lines = await self._translator.lines_for(target, run.agent)
         words = clean(self._behavior.forget_line(facts, lines), delimiter=await self._delimiters.get(target.place))
         return replace(self._line(run, target, words, kind="notice"), id=f"{run.id}-forget", purpose="proposal")
 
@@ -151,7 +153,7 @@ class RunCompletion:
     async def complete_with_error(self, run: Run, target: Message, error: TertuliaError) -> None:
         """End a run with a line about the error, by `Behavior.error_text`."""
         self._publish_failure(run, error)
-        lines = await self._translator.lines_for(target)
+        lines = await self._translator.lines_for(target, run.agent)
         try:
             words = self._behavior.error_line(error, lines)
             words = words if words.strip() else lines.failed
@@ -169,7 +171,7 @@ class RunCompletion:
 
     async def complete_with_notice(self, run: Run, target: Message, line: Callable[[Lines], str], *, why: str) -> None:
         """End a run with a notice that is not an error."""
-        words = line(await self._translator.lines_for(target))
+        words = line(await self._translator.lines_for(target, run.agent))
         await self._fail(run, why, self._line(run, target, words, kind="notice"))
 
     async def complete_silently(self, run: Run, *, why: str) -> None:

@@ -312,7 +312,8 @@ class _EngineHost(RunHost):
     def tool_context(self, run: Run, tool: ToolRun) -> RunContext:
         target, context = self._target, super().tool_context(run, tool)
         seen_by = self._executor.identity.seen_by(run.agent)
-        return replace(context, place=run.place, author=target.author, message=target, batch=run.taken, seen_by=seen_by)
+        context = replace(context, agent=run.agent, seen_by=seen_by)
+        return replace(context, place=run.place, author=target.author, message=target, batch=run.taken)
 
     async def store_media(self, run: Run, result: ToolResult) -> ToolResult:
         return await self._executor.media.add_files_to_result(run, result)

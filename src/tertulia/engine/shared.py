@@ -51,7 +51,9 @@ class Shared(Struct, frozen=True, kw_only=True, eq=False):
     @property
     def translator(self) -> Translator:
         """Who chooses the language of the agent's own lines."""
-        return Translator(self.behavior, self.store.place_settings, self.store.runs, self.store.log)
+        return Translator(
+            self.behavior, self.identity.language_of, self.store.place_settings, self.store.runs, self.store.log
+        )
 
 
 def make_shared(

@@ -11,10 +11,9 @@ from tertulia.engine.agents.agent import Agent
 from tertulia.engine.memory import Memory
 from tertulia.engine.prompt_builder import PromptBuilder, PromptLayout, PromptSources
 from tertulia.engine.shared import Shared
-from tertulia.messages import Message, Place
+from tertulia.messages import Message
 from tertulia.models.base import Model
 from tertulia.run.journal import Run
-from tertulia.seen_by import SeenBy
 from tertulia.toolbox.toolbox import Toolbox
 from tertulia.turns import Settings
 
@@ -105,19 +104,6 @@ class Speakers:
             prompts = PromptBuilder(sources, layout, self._shared, agent=stored)
             known = self._known[agent.name] = Speaker(agent, stored, self.defaults, prompts, now=self._shared.now)
         return known
-
-    async def seen_by(self, place: Place) -> Sequence[SeenBy | None]:
-        """Return the agents of a place for which memory is not the same; None: all those that see everything.
-
-        In a direct chat nobody does: there it is the agent that answers.
-        """
-        if self._shared.identity.cast.is_single:
-            return (None,)
-        here = await self._shared.agent_places.here(place)
-        is_direct = place.kind == "direct"
-        others = [one.seen_by for one in here.agents if one.seen_by.present or one.seen_by.own]
-        first = here.default.seen_by if is_direct and here.default else None
-        return list(dict.fromkeys([first, *others]))
 
     def has(self, name: str) -> bool:
         """Return whether an agent is stored under a name, and was not removed."""

@@ -12,12 +12,12 @@ from tertulia.engine.rooms import RoomStore
 from tertulia.errors import InvalidValue, SpendCapReached, TertuliaError
 from tertulia.memory.embeddings import Embedder
 from tertulia.messages import Author, Message, Place
-from tertulia.models.base import File, Model, Response, TakesMedia, UploadsFiles
+from tertulia.models.base import Model, Response
 from tertulia.models.calls import Call, Purpose, noted_requests, priced
 from tertulia.models.prices import PRICES, Prices, price_of
-from tertulia.parts import Media, Part
+from tertulia.parts import Part
 from tertulia.run.model_calls import CALL_TIMEOUT, CallAttempt, ModelCalls
-from tertulia.turns import Prompt, Role
+from tertulia.turns import Prompt
 
 if TYPE_CHECKING:
     from tertulia.memory.retrieval.features import Floats
@@ -50,21 +50,27 @@ class SpendTracker:
             if price_of(model.name, self._prices) is None:
                 raise InvalidValue(f"money is capped, but {model.name} has no price: set it in Behavior(prices=…)")
 
-    async def is_reached(self, place: Place, author: Author | None) -> bool:
-        """Return whether a cap for *place*, *author* (if any) or the total is reached."""
-        caps, day = self._limits.value, self._day()
+    async def is_reached(
+        self, place: Place, author: Author | None, *, agent: str | None = None, own: Limits | None = None
+    ) -> bool:
+        """Return whether a cap for *place*, *author* (if any) or the total is reached, or an *own* one of an agent."""
         room = await self._rooms.cap(place) if self._rooms else Cap()
-        if room != Cap() and room.is_reached(await self._usages.spent(day, place=place)):
+        if room != Cap() and room.is_reached(await self._usages.spent(self._day(), place=place)):
             return True
-        if not caps.has_caps:
-            return False
-        if caps.total != Cap() and caps.total.is_reached(await self._usages.spent(day)):
+        if await self._passes(self._limits.value, place, author):
             return True
-        if caps.place != Cap() and caps.place.is_reached(await self._usages.spent(day, place=place)):
+        return own is not None and await self._passes(own, place, author, agent)
+
+    async def _passes(self, caps: Limits, place: Place, author: Author | None, agent: str | None = None) -> bool:
+        """Return whether what an agent has spent, or all of them, reaches one of the caps."""
+        day, spent = self._day(), self._usages.spent
+        if caps.total != Cap() and caps.total.is_reached(await spent(day, agent=agent)):
+            return True
+        if caps.place != Cap() and caps.place.is_reached(await spent(day, place=place, agent=agent)):
             return True
         if caps.person == Cap() or author is None:
             return False
-        return caps.person.is_reached(await self._usages.spent(day, place=place, author=author))
+        return caps.person.is_reached(await spent(day, place=place, author=author, agent=agent))
 
     async def has_notice(self, message: Message) -> bool:
         """Return whether the author got the notice in this place today."""
@@ -123,31 +129,6 @@ class MeteredModel:
         self._author = author
         self._purpose = purpose
         self._calls = ModelCalls(retries=0, timeout=timeout, now=spend_tracker.now)
-
-    def takes(self, media: Media, role: Role) -> bool:
-        return self._model.takes(media, role) if isinstance(self._model, TakesMedia) else media.has_content
-
-    @property
-    def account(self) -> str:
-        return self._model.account if isinstance(self._model, UploadsFiles) else ""
-
-    async def upload(self, data: bytes, *, mime: str, name: str = "") -> File:
-        return await self._uploader.upload(data, mime=mime, name=name)
-
-    def is_own_file(self, uri: str) -> bool:
-        return isinstance(self._model, UploadsFiles) and self._model.is_own_file(uri)
-
-    async def get_file(self, name: str) -> File:
-        return await self._uploader.get_file(name)
-
-    async def delete_file(self, name: str) -> None:
-        await self._uploader.delete_file(name)
-
-    @property
-    def _uploader(self) -> UploadsFiles:
-        if not isinstance(self._model, UploadsFiles):
-            raise InvalidValue(f"{self.name} takes no files")
-        return self._model
 
     async def respond(self, prompt: Prompt) -> Response:
         if await self._spend_tracker.is_reached(self._place, self._author):

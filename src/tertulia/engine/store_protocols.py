@@ -54,6 +54,7 @@ class WaitingMessage(Struct, frozen=True, kw_only=True):
     number: int  # in its place
     agent: str = ""  # that is meant; empty: it is not decided yet, or there is only one
     address: Address | None = None  # how it speaks to that agent
+    addressed: tuple[str, ...] | None = None  # `Received.addressed`
     acted: tuple[str, ...] = ()  # of an edited one: the agents that have acted on it, and do not answer again
 
 

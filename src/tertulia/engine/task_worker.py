@@ -26,7 +26,7 @@ from tertulia.engine.outbox_sender import OutboxSender
 from tertulia.engine.shared import Shared
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.errors import CallerMustAct, InvalidValue, StoreBroken, TertuliaError, reason_of, seconds_to_wait
-from tertulia.memory.facts import default_scope, subject_of
+from tertulia.memory.facts import as_own, default_scope, subject_of
 from tertulia.memory.values import MAX_FACT_LENGTH, Fact
 from tertulia.memory.verify.claims import unfit_reason
 from tertulia.memory.verify.clauses import supporting_messages
@@ -324,7 +324,8 @@ class BuiltinTasks:
         ]
         if len(facts) < len(found):
             log.info("task %s: %d of %d facts rejected", task.id, len(found) - len(facts), len(found))
-        await self._facts.learn(facts)
+        seen_by = self._shared.identity.seen_by(task.agent)
+        await self._facts.learn([as_own(fact, seen_by.agent) for fact in facts] if seen_by and seen_by.own else facts)
 
     async def _forget(self, task: Task) -> Sequence[Reply]:
         facts, near = task.args.get("facts"), task.args.get("reply_to")

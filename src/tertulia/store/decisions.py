@@ -21,7 +21,7 @@ from tertulia.messages import Place
 from tertulia.run.journal import Run
 from tertulia.store import events
 from tertulia.store.database import Database, Row
-from tertulia.store.encoding import PLACE, STRINGS, format_time
+from tertulia.store.encoding import PLACE, STRINGS, dumps, format_time
 from tertulia.store.identities import find_place
 from tertulia.store.rows import Rows
 
@@ -51,10 +51,22 @@ _DECISIONS = Rows(Decision, "decisions d", "agent reason address edited run_id a
 _ANSWERED = Decision(reason="answered")
 
 
-def add(database: Database, message: int, place: int, reason: Reason, at: datetime | None) -> None:
-    """Store the decision about a new message: mostly that it waits."""
-    insert = "INSERT INTO decisions (message, place, reason, at) VALUES (:message, :place, :reason, :at)"
-    database.send(insert, message=message, place=place, reason=reason, at=format_time(at))
+def add(
+    database: Database,
+    message: int,
+    place: int,
+    reason: Reason,
+    at: datetime | None,
+    *,
+    addressed: Sequence[str] | None = None,
+) -> None:
+    """Store the decision about a new message: mostly that it waits. One that is *addressed* to nobody does not."""
+    if reason == "waiting" and addressed is not None and not addressed:
+        reason = "not addressed"
+    insert = """INSERT INTO decisions (message, place, reason, at, addressed)
+        VALUES (:message, :place, :reason, :at, :addressed)"""
+    names = None if addressed is None else dumps(addressed)
+    database.send(insert, message=message, place=place, reason=reason, at=format_time(at), addressed=names)
 
 
 def add_undecided(database: Database, message: int, at: datetime) -> None:
@@ -128,13 +140,14 @@ def drop_agent(database: Database, agent: str, at: datetime) -> None:
 
 def wait_again(database: Database, message: int, place: int, at: datetime) -> None:
     """Store that a message waits since it was edited, undecided; agents that have not acted on it wait no more."""
+    upsert = """INSERT INTO decisions (message, place, reason, edited, at, addressed) VALUES (
+            :message, :place, 'waiting', 1, :at, (SELECT max(addressed) FROM decisions WHERE message = :message)
+        ) ON CONFLICT (message, agent) DO UPDATE SET reason = 'waiting', edited = 1, at = excluded.at
+        RETURNING message, agent"""
+    _publish(database, "waiting", database.all(upsert, message=message, place=place, at=format_time(at)), at)
     database.send(
         "DELETE FROM decisions WHERE message = :message AND agent <> '' AND reason = 'waiting'", message=message
     )
-    upsert = """INSERT INTO decisions (message, place, reason, edited, at) VALUES (:message, :place, 'waiting', 1, :at)
-        ON CONFLICT (message, agent) DO UPDATE SET reason = 'waiting', edited = 1, at = excluded.at
-        RETURNING message, agent"""
-    _publish(database, "waiting", database.all(upsert, message=message, place=place, at=format_time(at)), at)
 
 
 def remove(database: Database, message: int) -> None:

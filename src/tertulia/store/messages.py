@@ -45,7 +45,14 @@ CONTENT = (  # what an edit replaces
 ).split()
 _ALL = 2**63 - 1  # rows: no limit
 _WAITING = Rows(
-    WaitingMessage, "messages m", "number", agent="d.agent", address="d.address", since="d.at", message=MESSAGES
+    WaitingMessage,
+    "messages m",
+    "number",
+    agent="d.agent",
+    address="d.address",
+    addressed="d.addressed",
+    since="d.at",
+    message=MESSAGES,
 )
 _FIXED = "place number message_id role own agent received_at".split()
 INSERT_MESSAGE = insert_into("messages", *_FIXED, *CONTENT)
@@ -204,10 +211,16 @@ def text_of(message: Message) -> str:
     return clean(message.text)
 
 
-def add(database: Database, row: MessageRow, at: datetime | None, reason: Reason | None) -> int | None:
+def add(
+    database: Database,
+    row: MessageRow,
+    at: datetime | None,
+    reason: Reason | None,
+    addressed: Sequence[str] | None = None,
+) -> int | None:
     """Append a new message to its place; return its row, or None if it is stored already.
 
-    *reason* is that of its first decision; None for a message of the agent.
+    *reason* is that of its first decision; None for a message of the agent. *addressed* is `Received.addressed`.
     """
     message, is_own = row.message, reason is None
     place = upsert_place(database, message.place)
@@ -232,7 +245,7 @@ def add(database: Database, row: MessageRow, at: datetime | None, reason: Reason
     if reason is not None:
         if left_at is not None:  # where somebody writes to us we can write
             places.join_place(database, message.place)
-        decisions.add(database, row_id, place, "withdrawn" if message.deleted else reason, at)
+        decisions.add(database, row_id, place, "withdrawn" if message.deleted else reason, at, addressed=addressed)
         events.add(database, MessageReceived(place=message.place, message_id=message.id), at=at)
     return row_id
 

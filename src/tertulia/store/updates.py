@@ -142,9 +142,9 @@ class SqlUpdates(Repository):
 
     def _apply_change(self, database: Database, change: Change, at: datetime) -> None:
         match change:
-            case Received(message=message):
+            case Received(message=message, addressed=addressed):
                 if message.agent is None or not outbox.settle_shown(database, message, at):
-                    messages.add(database, MessageRow(message), at, "waiting")
+                    messages.add(database, MessageRow(message), at, "waiting", addressed)
             case Delivered():
                 outbox.settle(database, change, at)
             case Edited(message=message):

@@ -65,12 +65,19 @@ class SqlUsage(Repository):
 
     @reading
     def spent(
-        self, database: Database, day: date, *, place: Place | None = None, author: Author | None = None
+        self,
+        database: Database,
+        day: date,
+        *,
+        place: Place | None = None,
+        author: Author | None = None,
+        agent: str | None = None,
     ) -> Spend:
         who = find_author(database, place.author_namespace, author.id) if place and author else None
         which = "" if place is None else " AND place = :place" if author is None else " AND author = :who"
+        which += "" if agent is None else " AND agent = :agent"
         where = place and find_place(database, place)
-        found = database.one(f"{_SPENT}{which}", day=day.isoformat(), place=where, who=who)
+        found = database.one(f"{_SPENT}{which}", day=day.isoformat(), place=where, who=who, agent=agent)
         return Spend(tokens=int(found[0]), money=found[1]) if found else Spend()
 
     @writing

@@ -28,6 +28,7 @@ def reminder_task(
     when: tuple[datetime, Recurrence | None],
     asked: Message | None,
     made_by: str | None = None,
+    agent: str = "",
 ) -> Task:
     """Return a task that replies in a group to the message that *asked* for it, and is forgotten with its author.
 
@@ -37,7 +38,16 @@ def reminder_task(
     author = {"author": {"id": asked.author.id, "name": asked.author.name}} if asked else {}
     due_at, again = when
     args = {**args_of(block), **author}
-    return Task(id=task_id, kind=kind_of(block), place=place, due_at=due_at, args=args, made_by=made_by, again=again)
+    return Task(
+        id=task_id,
+        kind=kind_of(block),
+        place=place,
+        due_at=due_at,
+        args=args,
+        made_by=made_by,
+        agent=agent,
+        again=again,
+    )
 
 
 def asked_by(task: Task) -> str | None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from tertulia.engine.command_list import HELP
-from tertulia.engine.languages.english import ENGLISH
+from tertulia.engine.languages.lines import ENGLISH
 from tertulia.messages import Message, Place
 from tertulia.platform import Capabilities, Change, Update
 from tertulia.testing.contract_session import Session, check

@@ -5,7 +5,7 @@ from contextlib import suppress
 from functools import partial
 
 from tertulia.engine.agents.agent import Agent
-from tertulia.engine.languages.english import ENGLISH
+from tertulia.engine.languages.lines import ENGLISH
 from tertulia.messages import Author, Place
 from tertulia.platform import Capabilities
 from tertulia.testing.contract_session import Session, check, require, text_of

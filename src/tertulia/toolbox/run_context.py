@@ -24,6 +24,7 @@ class RunContext(Struct, frozen=True, kw_only=True):
     place: Place | None = None
     author: Author | None = None  # of `message`
     message: Message | None = None  # the target, as the model was shown it
+    agent: str = ""  # the name of the agent that answers; empty: the only one
     batch: tuple[str, ...] = ()  # the ids of all messages that are answered, `message` among them
     seen_by: SeenBy | None = None  # the agent that answers, where there are several
 

@@ -112,8 +112,9 @@ def memory_tools(store: StoreProtocol, now: Callable[[], datetime], zone: str = 
         sources = await asyncio.to_thread(supporting_messages, text, whom, evidence)
         _require_support(text, whom, sources)
         subject = subject_of(whom, request.place)
-        await facts.learn([_new_fact(request, subject, text, sources, now())])
-        stored = _find_same(await _visible_facts(facts, request, subject), request.call, text)
+        new = _new_fact(request, subject, text, sources, now())
+        await facts.learn([new])
+        stored = _find_same(await _visible_facts(facts, request, subject), new.id, text)
         if stored is None:
             raise InvalidValue("that cannot be remembered: its message is gone, or its author is blocked")
         return _as_result(stored, clock)

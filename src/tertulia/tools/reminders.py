@@ -52,7 +52,8 @@ def reminder_tool(tasks: TaskStore, now: Callable[[], datetime], zone: str) -> T
             task = next((known for known in existing if known.id == task_id), None)  # from before a crash
             if task is None:
                 moment = parse_when(when, now(), zone)
-                new = reminder_task(task_id, place, text, when=moment, asked=context.message, made_by=context.run_id)
+                by, agent = context.run_id, context.agent
+                new = reminder_task(task_id, place, text, when=moment, asked=context.message, made_by=by, agent=agent)
                 task = next((known for known in existing if _is_same(known, new)), None)
             if task is None:
                 refuse_too_many(existing)

@@ -137,7 +137,8 @@ class Evening:
 
     def leaks(self) -> dict[str, set[str]]:
         """The secrets that each agent was told although it was not there."""
-        found = {one.name: self.shown(one.name) - self.may_see(one, missed=True) for one in self.engine.agents}
+        agents = {one.name: one for one in (*self.engine.agents, Agent(name=ADDED))}
+        found = {name: self.shown(name) - self.may_see(agent, missed=True) for name, agent in agents.items()}
         return {name: leaked for name, leaked in found.items() if leaked}
 
 

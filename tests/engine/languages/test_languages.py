@@ -8,8 +8,7 @@ from msgspec.structs import asdict, replace
 
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.languages import BUILT_IN, fields_of, languages_with, lines_in
-from tertulia.engine.languages.english import ENGLISH
-from tertulia.engine.languages.lines import Lines
+from tertulia.engine.languages.lines import ENGLISH, Lines
 from tertulia.engine.languages.ukrainian import UKRAINIAN
 from tertulia.errors import InvalidValue
 
@@ -73,7 +72,7 @@ def test_a_language_of_a_country_has_what_the_language_has() -> None:
         ({"lines": {"uk": {"forgoten": "x"}}}, "lines.uk.forgoten: there is no such line, did you mean forgotten?"),
         (
             {"lines": {"uk": {"zzz": "x"}}},
-            "lines.uk.zzz: there is no such line; tertulia/engine/languages/english.py has",
+            "lines.uk.zzz: there is no such line; tertulia/engine/languages/lines.py has",
         ),
         ({"lines": {"uk": {"forgotten": "{fact}"}}}, "lines.uk.forgotten must have a text that fills in nothing alone"),
         ({"lines": {"uk": {"greeting": "{name} {"}}}, "lines.uk.greeting: "),

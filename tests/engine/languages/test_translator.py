@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from engine.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, engine_with, said, talked
 from people import NOON
 from tertulia.engine.behavior import Behavior
-from tertulia.engine.languages.english import ENGLISH
+from tertulia.engine.languages.lines import ENGLISH
 from tertulia.engine.languages.ukrainian import UKRAINIAN
 from tertulia.engine.limits import Cap, Limits
 from tertulia.errors import ModelUnavailable, RequestRefused, TertuliaError

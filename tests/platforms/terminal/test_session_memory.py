@@ -20,7 +20,7 @@ from tertulia import Message, Store, Text
 from tertulia.config import Config, MemoryConfig
 from tertulia.context.values import RecalledEpisode, RelevantMessage
 from tertulia.engine.command_list import HELP
-from tertulia.engine.languages.english import ENGLISH
+from tertulia.engine.languages.lines import ENGLISH
 from tertulia.engine.view import View, ViewUpdate
 from tertulia.engine.view_reader import ViewReader, view_updates
 from tertulia.events import Event

@@ -8,7 +8,7 @@ from msgspec import Struct
 from tertulia.characters import visible
 from tertulia.decisions import Address, Decision
 from tertulia.engine.agents.agent import Agent, Cast, PlaceAgents
-from tertulia.engine.agents.names import Called, NameSearch
+from tertulia.engine.agents.names import Called, NameSearch, name_key
 from tertulia.errors import InvalidValue
 from tertulia.messages import Author, Message
 from tertulia.parts import cut_text
@@ -56,7 +56,7 @@ class Recipients(Struct, frozen=True, kw_only=True, dict=True):
         elif (message.place.author_namespace, message.author.id) in self.blocked:
             return (Decision(reason="blocked"),)
         elif addressed is not None:
-            found = {agent.name: agent for name in addressed if name and (agent := self.cast.get(name))}
+            found = {agent.name: agent for name in addressed if (agent := self._named(name))}
             meant = [(agent, "platform") for agent in found.values() if agent in self.here.agents]
         else:
             meant = self._called(message, quoted) or self._uncalled(message)
@@ -68,6 +68,12 @@ class Recipients(Struct, frozen=True, kw_only=True, dict=True):
             Decision(reason="agents in a row" if is_over else "answered", address=address, agent=agent.name)
             for agent, address in meant
         )
+
+    def _named(self, name: str) -> Agent | None:
+        """Return the agent that a platform names; the only one may have the name of our account, or none."""
+        if self.cast.is_single and name_key(name) in ("", name_key(self.me.name)):
+            return self.cast.default
+        return self.cast.get(name) if name else None
 
     def _author(self, author: Author | None, known: str | None) -> str | None:
         """Return the name of the agent that is an author; None where it is none of ours."""

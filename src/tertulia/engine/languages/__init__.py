@@ -7,8 +7,7 @@ from string import Formatter
 
 from msgspec.structs import asdict, replace
 
-from tertulia.engine.languages.english import ENGLISH
-from tertulia.engine.languages.lines import Lines
+from tertulia.engine.languages.lines import ENGLISH, Lines
 from tertulia.engine.languages.ukrainian import UKRAINIAN
 from tertulia.errors import InvalidValue
 
@@ -54,7 +53,7 @@ def _require_line(where: str, name: str, text: str) -> None:
     english: dict[str, str] = asdict(ENGLISH)
     if name not in english:
         near = get_close_matches(name, english, n=1)
-        meant = f", did you mean {near[0]}?" if near else "; tertulia/engine/languages/english.py has them all"
+        meant = f", did you mean {near[0]}?" if near else "; tertulia/engine/languages/lines.py has them all"
         raise InvalidValue(f"{where}: there is no such line{meant}")
     try:
         filled = fields_of(text)

@@ -11,7 +11,7 @@ from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from operator import itemgetter
-from typing import TYPE_CHECKING, Protocol, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,13 +20,14 @@ from tertulia.characters import one_line
 from tertulia.context import sources
 from tertulia.context.log import Log
 from tertulia.context.values import Background, Context, RecalledEpisode, RelevantMessage
+from tertulia.engine.store_protocols import FactStore
 from tertulia.memory import values as memory
 from tertulia.memory.embeddings import Embedders, find_embedder
 from tertulia.memory.episodes import RankedEpisode, build_window_past, rank_episodes
 from tertulia.memory.facts import SINGLE_KEYS, is_from, subject_of
 from tertulia.memory.retrieval.terms import term_set
 from tertulia.memory.summaries import summary_beyond
-from tertulia.memory.values import Episode, EpisodeCursor, Fact, IndexReader, Subject, Summary
+from tertulia.memory.values import Episode, EpisodeCursor, Episodes, Fact, IndexReader, Subject, Summary
 from tertulia.memory.verify.statements import RecalledTexts
 from tertulia.messages import Author, Message, Place, PlaceKey
 from tertulia.parts import Media, cut_text
@@ -244,43 +245,12 @@ async def _first_message(_: Place) -> int:
     return 0
 
 
-class FactReader(Protocol):
-    """The part of a store of facts and summaries that is recalled from."""
-
-    async def about(
-        self,
-        subject: Subject,
-        *,
-        place: Place,
-        asked_by: Subject | None = None,
-        limit: int = 50,
-        at: datetime | None = None,
-        seen_by: SeenBy | None = None,
-    ) -> Sequence[Fact]: ...
-
-    async def get(self, fact_id: str) -> Fact | None: ...
-
-    async def summary(
-        self, subject: Subject, *, place: Place, at: datetime | None = None, seen_by: SeenBy | None = None
-    ) -> Summary | None: ...
-
-
-class EpisodeReader(Protocol):
-    """The part of a store of episodes that is recalled from."""
-
-    async def visible_to(self, target: Message, *, seen_by: SeenBy | None = None) -> Sequence[Episode]: ...
-
-    async def listed(self, place: Place, *, seen_by: SeenBy | None = None) -> Sequence[Episode]: ...
-
-    async def cursor(self, place: Place) -> EpisodeCursor | None: ...
-
-
 class KnownFacts:
     """Recalls the facts and the summary of a person: a `context.sources.People`."""
 
     def __init__(
         self,
-        facts: FactReader,
+        facts: FactStore,
         *,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         seen_by: SeenBy | None = None,
@@ -292,9 +262,9 @@ class KnownFacts:
     async def background(self, target: Message) -> Background:
         """Return what is known of the author of *target* and visible to them in its place."""
         author, place, now = subject_of(target.author, target.place), target.place, self._now()
-        found = await self._facts.about(author, place=place, asked_by=author, at=now, seen_by=self._seen_by)
+        found = await self._about(author, place, now)
         known = _without_repeated(fact for fact in found if not is_from(fact, place, {target.id}))  # else no memory
-        summary = await self._facts.summary(author, place=place, at=now, seen_by=self._seen_by)
+        summary = await self._summary(author, place, now)
         labelled = _by_label(known)
         return Background(
             memories=tuple(fact.text for fact in known if not fact.key),
@@ -304,6 +274,12 @@ class KnownFacts:
             | {label: tuple(fact.id for fact in facts) for label, facts in labelled.items()},
         )
 
+    async def _about(self, author: Subject, place: Place, now: datetime) -> Sequence[Fact]:
+        return await self._facts.about(author, place=place, asked_by=author, at=now, seen_by=self._seen_by)
+
+    async def _summary(self, author: Subject, place: Place, now: datetime) -> Summary | None:
+        return await self._facts.summary(author, place=place, at=now, seen_by=self._seen_by)
+
 
 class MemorySources:
     """All sources of memory for a prompt: a `context.sources.Knowledge`. A source that is not given is empty."""
@@ -312,7 +288,7 @@ class MemorySources:
         self,
         people: sources.People,
         *,
-        episodes: EpisodeReader | None = None,
+        episodes: Episodes | None = None,
         window_pasts: memory.WindowPasts | None = None,
         search: sources.MessageSearch | None = None,
         beginning: Callable[[Place], Awaitable[int]] = _first_message,
@@ -339,7 +315,7 @@ class MemorySources:
         """Return the episodes that are relevant to *target* and visible in its place."""
         if self._episodes is None or not term_set(cut_text(target.parts)):
             return ()
-        visible = await self._episodes.visible_to(target, seen_by=self._seen_by)
+        visible = self._known(await self._episodes.visible_to(target, seen_by=self._seen_by))
         found = rank_episodes(visible, target, now=self._now())
         since = await self._beginning(target.place)
         return [_visible_episode(ranked, target.place, since) for ranked in found]
@@ -356,9 +332,17 @@ class MemorySources:
         seen = await self._episodes.cursor(place)
         if seen is None:
             return ""
-        episodes = await self._episodes.listed(place, seen_by=self._seen_by)
+        episodes = self._known(await self._episodes.listed(place, seen_by=self._seen_by))
         past = replace(build_window_past(episodes, since=since, start=since + start), agent=agent)
-        return (await self._window_pasts.add(place, past, seen=seen)).text
+        return (await self._store(self._window_pasts, place, past, seen)).text
+
+    async def _store(
+        self, pasts: memory.WindowPasts, place: Place, past: memory.WindowPast, seen: EpisodeCursor
+    ) -> memory.WindowPast:
+        return await pasts.add(place, past, seen=seen)
+
+    def _known(self, episodes: Sequence[Episode]) -> Sequence[Episode]:
+        return episodes
 
     def _is_limited_in(self, place: Place) -> bool:
         return self._seen_by is not None and self._seen_by.is_limited_in(place)

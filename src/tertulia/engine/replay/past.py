@@ -6,10 +6,9 @@ and the message is read as it was before. A description that a run with this hor
 Facts, summaries and episodes have times. What was forgotten or hidden since is gone from the past too.
 """
 
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -17,94 +16,68 @@ from tertulia.context.edits import LogChange, MessageChange
 from tertulia.context.log import Log
 from tertulia.context.sources import MessageSearch
 from tertulia.context.values import RelevantMessage
-from tertulia.engine.memory.recall import EpisodeReader, FactReader
-from tertulia.media.descriptions import Description, DescriptionFailure, DescriptionStore
+from tertulia.engine.log_views import LogView
+from tertulia.engine.media_descriptions import Find
+from tertulia.engine.memory.recall import KnownFacts, MemorySources
+from tertulia.engine.store_protocols import FactStore, StoreProtocol
+from tertulia.media.descriptions import Description, DescriptionStore
 from tertulia.media.handles import InMemoryHandles
 from tertulia.media.values import FetchFailure, FileForm, Handle, MediaStore, StoredFile
 from tertulia.memory.values import Episode, EpisodeCursor, Fact, Subject, Summary, WindowPast, WindowPasts
 from tertulia.messages import Message, Place
-from tertulia.seen_by import SeenBy
-from tertulia.turns import Turn
-
-T = TypeVar("T")
 
 LONG_AGO = datetime(1970, 1, 2, tzinfo=UTC)  # files that are read count as used then: no row is written
 
 
-class PastLog(Log):
+class PastLog(LogView):
     """The log of a place up to a horizon, without later edits, deletions and reactions."""
 
     def __init__(self, log: Log, horizon: int) -> None:
-        self._log = log
+        super().__init__(log)
         self._horizon = horizon
 
     async def count(self, place: Place) -> int:
-        return min(await self._log.count(place), self._horizon)
+        return min(await self.source.count(place), self._horizon)
 
     async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
-        messages = await self._log.read(place, start, min(stop, self._horizon))
+        messages = await self.source.read(place, start, min(stop, self._horizon))
         before = await self._before(place, start) if messages else {}
         return [before.get(number, message) for number, message in enumerate(messages, max(start, 0))]
 
     async def number(self, message: Message) -> int | None:
-        number = await self._log.number(message)
+        number = await self.source.number(message)
         return number if number is not None and number < self._horizon else None
 
     async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
-        found = [one for one in await self._log.find(place, message_ids) if one[0] < self._horizon]
+        found = [one for one in await self.source.find(place, message_ids) if one[0] < self._horizon]
         before = await self._before(place, min(number for number, _ in found)) if found else {}
         return [(number, before.get(number, message)) for number, message in found]
 
-    async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
-        return await self._log.turns(messages)
-
     async def changes(self, place: Place, since: int) -> Sequence[LogChange]:
-        return [one for one in await self._log.changes(place, since) if one.position < self._horizon]
-
-    async def in_snapshot(self, reading: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
-        return await self._log.in_snapshot(lambda log: reading(PastLog(log, self._horizon)))
+        return [one for one in await self.source.changes(place, since) if one.position < self._horizon]
 
     async def _before(self, place: Place, since: int) -> dict[int, Message]:
         """Return by number the messages that were changed later, as they were before."""
         found: dict[int, Message] = {}
-        for change in await self._log.changes(place, since):
+        for change in await self.source.changes(place, since):
             if isinstance(change, MessageChange) and change.position >= self._horizon:
                 found.setdefault(change.number, change.before)
         return found
 
 
-class PastDescriptions:
-    """The descriptions of media that a run with this horizon may have shown: a `DescriptionStore`."""
+def past_descriptions(known: DescriptionStore, horizon: int) -> Find:
+    """Return what finds the descriptions of media that a run with this horizon may have shown."""
 
-    def __init__(self, known: DescriptionStore, horizon: int) -> None:
-        self._known = known
-        self._horizon = horizon
-
-    async def find(self, unique_ids: Collection[str], place: Place | None = None) -> Mapping[str, Description]:
-        found = {name: self._then(one) for name, one in (await self._known.find(unique_ids, place)).items()}
+    async def find(unique_ids: Collection[str], place: Place) -> Mapping[str, Description]:
+        found = {name: then(one) for name, one in (await known.find(unique_ids, place)).items()}
         return {name: one for name, one in found.items() if one}
 
-    def _then(self, description: Description | None) -> Description | None:
-        while description and description.position >= self._horizon:
+    def then(description: Description | None) -> Description | None:
+        while description and description.position >= horizon:
             description = description.before
         return description
 
-    async def makers(self, unique_ids: Collection[str]) -> Mapping[str, Collection[str]]:
-        return await self._known.makers(unique_ids)
-
-    async def shown(self, place: Place) -> int:
-        return self._horizon
-
-    async def describe(
-        self, unique_id: str, words: str, *, by: str, at: datetime, message: Message | None = None
-    ) -> None:
-        """Describe nothing."""
-
-    async def failures(self, unique_ids: Collection[str], *, by: str) -> Mapping[str, DescriptionFailure]:
-        return {}
-
-    async def fail(self, unique_id: str, failure: DescriptionFailure, *, by: str) -> None:
-        """Store nothing."""
+    return find
 
 
 class ReadMedia(InMemoryHandles):
@@ -174,91 +147,63 @@ class ReadMedia(InMemoryHandles):
         return 0
 
 
-class PastFacts:
+class PastFacts(KnownFacts):
     """The facts and summaries that were known at a moment: those *recalled* for the run, and what was learned before.
 
     Facts that another one has replaced since are known only where they were recalled.
     """
 
-    def __init__(self, facts: FactReader, recalled: Iterable[str], at: datetime) -> None:
-        self._facts = facts
+    def __init__(self, facts: FactStore, recalled: Iterable[str], at: datetime) -> None:
+        super().__init__(facts, now=lambda: at)
         self._recalled = tuple(recalled)
-        self._at = at
 
-    async def about(
-        self,
-        subject: Subject,
-        *,
-        place: Place,
-        asked_by: Subject | None = None,
-        limit: int = 50,
-        at: datetime | None = None,
-        seen_by: SeenBy | None = None,
-    ) -> Sequence[Fact]:
-        found = await self._facts.about(
-            subject, place=place, asked_by=asked_by, limit=limit, at=self._at, seen_by=seen_by
-        )
-        known = {fact.id: fact for fact in found if fact.learned_at <= self._at}
+    async def _about(self, author: Subject, place: Place, now: datetime) -> Sequence[Fact]:
+        known = {fact.id: fact for fact in await super()._about(author, place, now) if fact.learned_at <= now}
         for fact_id in self._recalled:
             if fact_id not in known and (fact := await self._facts.get(fact_id)):
                 known[fact_id] = fact
         return tuple(known.values())
 
-    async def get(self, fact_id: str) -> Fact | None:
-        return await self._facts.get(fact_id)
-
-    async def summary(
-        self, subject: Subject, *, place: Place, at: datetime | None = None, seen_by: SeenBy | None = None
-    ) -> Summary | None:
-        found = await self._facts.summary(subject, place=place, at=self._at, seen_by=seen_by)
-        return found if found and found.made_at <= self._at else None
+    async def _summary(self, author: Subject, place: Place, now: datetime) -> Summary | None:
+        found = await super()._summary(author, place, now)
+        return found if found and found.made_at <= now else None
 
 
-class PastEpisodes:
-    """The episodes that had ended at a moment."""
+class PastMemory(MemorySources):
+    """The memory of a moment; a new past of a window is not stored.
 
-    def __init__(self, episodes: EpisodeReader, at: datetime) -> None:
-        self._episodes = episodes
-        self._at = at
+    The hits are those that were *recalled* for the run; without any, what is found now and was said before its moment.
+    """
 
-    async def visible_to(self, target: Message, *, seen_by: SeenBy | None = None) -> Sequence[Episode]:
-        found = await self._episodes.visible_to(target, seen_by=seen_by)
-        return [one for one in found if _is_before(one.ended_at, self._at)]
+    def __init__(
+        self,
+        store: StoreProtocol,
+        people: PastFacts,
+        *,
+        search: MessageSearch,
+        recalled: Sequence[RelevantMessage],
+        beginning: int,
+        at: datetime,
+    ) -> None:
+        async def began(_: Place) -> int:
+            return beginning
 
-    async def listed(self, place: Place, *, seen_by: SeenBy | None = None) -> Sequence[Episode]:
-        found = await self._episodes.listed(place, seen_by=seen_by)
-        return [one for one in found if _is_before(one.ended_at, self._at)]
-
-    async def cursor(self, place: Place) -> EpisodeCursor | None:
-        return await self._episodes.cursor(place)
-
-
-class PastPasts:
-    """The stored pasts of windows; a new one is not stored."""
-
-    def __init__(self, pasts: WindowPasts) -> None:
-        self._pasts = pasts
-
-    async def find(self, place: Place, since: int, start: int, *, agent: str | None = None) -> WindowPast | None:
-        return await self._pasts.find(place, since, start, agent=agent)
-
-    async def add(self, place: Place, past: WindowPast, *, seen: EpisodeCursor) -> WindowPast:
-        return past
-
-
-class PastSearch:
-    """The hits that were *recalled* for the run; without any, what is found now and was said before its moment."""
-
-    def __init__(self, search: MessageSearch, recalled: Sequence[RelevantMessage], at: datetime) -> None:
-        self._search = search
+        super().__init__(
+            people,
+            episodes=store.episodes,
+            window_pasts=store.window_pasts,
+            search=search,
+            beginning=began,
+            now=lambda: at,
+        )
         self._recalled = recalled
-        self._at = at
 
     async def relevant(self, target: Message) -> Sequence[RelevantMessage]:
-        if self._recalled:
-            return self._recalled
-        return [one for one in await self._search.relevant(target) if _is_before(one.said_at, self._at)]
+        found = self._recalled or await super().relevant(target)
+        return self._recalled or [one for one in found if one.said_at and one.said_at <= self._now()]
 
+    def _known(self, episodes: Sequence[Episode]) -> Sequence[Episode]:
+        return [one for one in episodes if one.ended_at and one.ended_at <= self._now()]
 
-def _is_before(moment: datetime | None, at: datetime) -> bool:
-    return moment is not None and moment <= at
+    async def _store(self, pasts: WindowPasts, place: Place, past: WindowPast, seen: EpisodeCursor) -> WindowPast:
+        return past

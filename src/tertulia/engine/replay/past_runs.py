@@ -8,20 +8,12 @@ from tertulia.context.log import Log
 from tertulia.context.sources import Knowledge, MessageSearch
 from tertulia.context.values import RecalledThing, RelevantMessage
 from tertulia.engine.log_views import VisibleLog
-from tertulia.engine.memory.recall import KnownFacts, MemorySources, hit_of
-from tertulia.engine.replay.past import (
-    PastDescriptions,
-    PastEpisodes,
-    PastFacts,
-    PastLog,
-    PastPasts,
-    PastSearch,
-)
+from tertulia.engine.memory.recall import hit_of
+from tertulia.engine.replay.past import PastFacts, PastLog, PastMemory
 from tertulia.engine.replay.values import Answered, ReplayedTool, spent_by
 from tertulia.engine.store_protocols import OutboxItem, StoreProtocol
 from tertulia.errors import InvalidValue
 from tertulia.formats.document import Conversation
-from tertulia.media.descriptions import DescriptionStore
 from tertulia.messages import Author, Message, Place
 from tertulia.parts import Media, Text
 from tertulia.run.journal import Journal, Run, SentPrompt
@@ -44,7 +36,6 @@ class PastRun(NamedTuple):
     before: Answered
     log: Log
     knowledge: Knowledge
-    descriptions: DescriptionStore | None
     beginning: int  # the number of the first message of the conversation
     delimiter: str
     charged: Place | None  # the place that calls are counted for
@@ -78,9 +69,6 @@ async def past_run(store: StoreProtocol, run_id: str, *, search: MessageSearch) 
     facts = [one.id for one in recalled if one.kind == "fact"]
     hits = [hit for one in recalled if one.kind == "message" and (hit := await _hit(one, run.place, log, visible))]
 
-    async def began(_: Place) -> int:
-        return beginning
-
     return PastRun(
         run=run,
         journal=journal,
@@ -90,15 +78,9 @@ async def past_run(store: StoreProtocol, run_id: str, *, search: MessageSearch) 
         me=await _account(store, run),
         before=await _before(store, journal),
         log=log,
-        knowledge=MemorySources(
-            KnownFacts(PastFacts(store.facts, facts, at), now=lambda: at),
-            episodes=PastEpisodes(store.episodes, at),
-            window_pasts=PastPasts(store.window_pasts),
-            search=PastSearch(search, hits, at),
-            beginning=began,
-            now=lambda: at,
+        knowledge=PastMemory(
+            store, PastFacts(store.facts, facts, at), search=search, recalled=hits, beginning=beginning, at=at
         ),
-        descriptions=PastDescriptions(store.descriptions, run.horizon),
         beginning=beginning,
         delimiter=await store.place_settings.delimiter(run.place),
         charged=run.place,
@@ -186,7 +168,6 @@ def _told_run(talk: Conversation, taken: tuple[Message, ...], answer: Message, n
         before=Answered(texts=(_words(answer),)),
         log=PastLog(talk.log, number),
         knowledge=talk.remembered,
-        descriptions=None,
         beginning=0,
         delimiter=talk.delimiter,
         charged=None,

@@ -20,16 +20,14 @@ from tertulia.engine.agents.agent import cast_of_one
 from tertulia.engine.background import RealClock
 from tertulia.engine.batches import Batch
 from tertulia.engine.context_media import ContextMedia
-from tertulia.engine.describers import Makers
-from tertulia.engine.description_worker import DescriptionWorker
 from tertulia.engine.identity import Identity
 from tertulia.engine.limits import StoredCall
-from tertulia.engine.media_descriptions import MediaDescriber
+from tertulia.engine.media_descriptions import StoredDescriptions
 from tertulia.engine.memory.recall import MessageRecall
 from tertulia.engine.places import DelimiterCache
 from tertulia.engine.prompt_builder import PromptBuilder, PromptLayout, PromptSources
 from tertulia.engine.rebuilt_request import rebuild_request
-from tertulia.engine.replay.past import PastDescriptions, ReadMedia
+from tertulia.engine.replay.past import ReadMedia, past_descriptions
 from tertulia.engine.replay.past_runs import MOST_CALLS, PastRun, past_run
 from tertulia.engine.replay.recorded_tools import RecordedTools
 from tertulia.engine.replay.rendering import RenderedModel, as_rendered, encode_for
@@ -343,20 +341,18 @@ class Replayer:
         async def delimiter(_: Place) -> str:
             return past.delimiter
 
-        me, makers = past.me, Makers()
+        me = past.me
         as_then = replace(persona, name=persona.name or me.persona or me.name)
         platform = _NoPlatform(past.run.place, me)
         identity = Identity(cast_of_one(as_then), {platform.name: platform})
-        known = past.descriptions or PastDescriptions(self._store.descriptions, past.run.horizon)
         fetcher = MediaFetcher(
             self._media, {platform.name: platform}, addresses=_NoAddresses(), decoder=self._decoder, now=at
         )
-        worker = DescriptionWorker(known, makers, limits=self._limits, now=at)
         return PromptBuilder(
             PromptSources(
                 messages=past.log,
                 knowledge=past.knowledge,
-                describer=MediaDescriber(known, makers, worker),
+                describer=StoredDescriptions(past_descriptions(self._store.descriptions, past.run.horizon)),
                 media=ContextMedia(fetcher),
             ),
             PromptLayout(

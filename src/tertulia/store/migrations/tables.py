@@ -94,6 +94,7 @@ CONVERSATIONS = (
         run_id TEXT,  -- the run that took the message
         at TEXT,  -- when it was decided; of one that waits, since when
         position INTEGER NOT NULL DEFAULT 0,  -- in which the agents that are meant answer
+        addressed TEXT,  -- names of agents as JSON, of whom the platform says that the message is for them
         PRIMARY KEY (message, agent)
     ) {BY_KEY}""",
     "CREATE INDEX decisions_waiting ON decisions (place, message) WHERE reason = 'waiting'",
