@@ -60,7 +60,7 @@ def a_describer(
         language=language_for,
     )
     worker = DescriptionWorker(store.descriptions, makers, limits=CurrentLimits(), now=now, described=described)
-    return MediaDescriber(store.descriptions, makers, worker, per_run=per_run)
+    return MediaDescriber(makers, worker, per_run=per_run)
 
 
 def words(message: Message | Quote) -> list[str | None]:

@@ -84,3 +84,17 @@ async def test_in_a_direct_chat_a_new_agent_knows_nothing_of_what_was_told_befor
     of_ada, of_bob, again = map(str, model.prompts)
     assert ("petunia" in of_ada, "petunia" in of_bob, "petunia" in again) == (True, False, True)
     assert ("Where is it" in again, "Hello." in again) == (False, False)
+
+
+async def test_a_part_of_an_album_that_two_answer_is_taken_once_by_each(store: Store) -> None:
+    platform, model = RecordedPlatform(), HeldModel("I am Ada.", "I am Bob.")
+    cy = Agent(name="Cy")
+    async with engine_with(model, platform, store=store, agents=[ADA, cy, BOB]) as engine:
+        await engine.receive(said("Ada, Cy, Bob?", 1, place=GROUP, album="a"))
+        await model.asked.wait()
+        await engine.set_agents([ADA, BOB])
+        model.release()
+        await engine.settled()
+        runs = [one.run for one in await store.inspection.runs(most=9)]
+
+    assert sorted((run.agent, run.taken) for run in runs) == [("Ada", ("1",)), ("Bob", ("1",))]

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from engine.engines import ALICE, engine_with, said, talked
 from tertulia.chat import Chat
-from tertulia.engine.media_descriptions import by_model
+from tertulia.engine.describers import by_model
 from tertulia.media.addresses import AddressFetcher, Fetched
 from tertulia.messages import Quote
 from tertulia.models.gemini.client import BASE_URL, Gemini

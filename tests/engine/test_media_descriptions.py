@@ -13,8 +13,8 @@ from people import ALICE, BOB, GROUP, GRYAG, NOON, a_context, a_message, a_photo
 from store.builders import a_run, begin
 from tertulia.context.log import InMemoryLog
 from tertulia.context.values import Context
+from tertulia.engine.describers import ASKED, by_model
 from tertulia.engine.limits import CurrentLimits
-from tertulia.engine.media_descriptions import ASKED, by_model
 from tertulia.engine.spend_caps import SpendTracker
 from tertulia.media.descriptions import Description
 from tertulia.messages import Author, Message

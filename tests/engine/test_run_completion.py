@@ -15,8 +15,8 @@ from tertulia.context.values import Context
 from tertulia.engine.behavior import FAILED, NOTHING_TO_SAY, TOO_MANY, Behavior
 from tertulia.engine.context_media import ContextMedia
 from tertulia.engine.limits import Limits
-from tertulia.engine.long_replies import LongReplies
 from tertulia.engine.outbox_sender import OutboxSender
+from tertulia.engine.reply_parts import LongReplies
 from tertulia.engine.run_completion import RunCompletion, RunOutput
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.engine.task_worker import TaskWorker

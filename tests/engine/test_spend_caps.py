@@ -10,10 +10,10 @@ from media.media_files import image
 from people import NOON, a_photo
 from tertulia.engine.background import RealClock
 from tertulia.engine.behavior import Behavior
+from tertulia.engine.describers import by_model
 from tertulia.engine.engine import Engine
 from tertulia.engine.languages.lines import ENGLISH
 from tertulia.engine.limits import Cap, CurrentLimits, Limits, Spend
-from tertulia.engine.media_descriptions import by_model
 from tertulia.engine.memory import Memory
 from tertulia.engine.memory.learner import EpisodeWriter
 from tertulia.engine.spend_caps import MeteredModel, SpendTracker

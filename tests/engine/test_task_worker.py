@@ -14,8 +14,8 @@ from media.fetchers import a_fetcher
 from people import NOON
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.context_media import ContextMedia
-from tertulia.engine.long_replies import LongReplies
 from tertulia.engine.outbox_sender import OutboxSender
+from tertulia.engine.reply_parts import LongReplies
 from tertulia.engine.shared import Shared
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.engine.task_worker import CLOCK_CHECK, GRACE, TaskHandler, TaskWorker, block_kinds, raw_text

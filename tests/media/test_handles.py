@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from media.attaching import FILM, START, Files
-from tertulia.engine.handle_removal import HandleRemoval
+from tertulia.engine.retention import HandleRemoval
 from tertulia.errors import FileExists, FileGone, HandleGone, RequestRefused
 from tertulia.media.handles import Handles, upload_names
 from tertulia.media.values import StoredFile

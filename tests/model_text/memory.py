@@ -9,7 +9,7 @@ from people import ALICE, BOB, GROUP, GRYAG, NOON, a_context, a_message, a_photo
 from tertulia.context import sources
 from tertulia.context.gather import InMemoryKnowledge
 from tertulia.context.values import Background, RelevantMessage
-from tertulia.engine.media_descriptions import by_model
+from tertulia.engine.describers import by_model
 from tertulia.engine.memory.recall import KnownFacts
 from tertulia.memory.episode_summary import build_episode, summary_prompt
 from tertulia.memory.episodes import build_window_past

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tertulia.cli.options import default_db, model_names
-from tertulia.errors import StoreRefused
+from tertulia.errors import InvalidValue, StoreRefused
 from tertulia.store_url import is_url
 
 if TYPE_CHECKING:
+    from tertulia.config import ConfigFile
     from tertulia.platforms.terminal.found_model import FoundModel
 
 
@@ -28,6 +29,9 @@ def chat(
     ] = None,
     base_url: Annotated[str | None, typer.Option(help="Where the model is served.", metavar="URL")] = None,
     persona: Annotated[Path | None, typer.Option(help="A text that says who the model is.", metavar="FILE")] = None,
+    agent: Annotated[
+        str, typer.Option(help="Which agent of the tertulia.toml answers. Default: who did before.", metavar="NAME")
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line; messages are lines too.")] = False,
     attach: Annotated[
         list[Path] | None,
@@ -61,7 +65,9 @@ def chat(
     from tertulia.platforms.terminal.found_model import FoundModel, load_choice
 
     bot = load_config(path) if (path := find_config()) else None
-    configured = () if choose else (bot.config if bot else from_environment(os.environ)).models
+    speaker = _agent_named(agent, bot) if agent else None
+    own = bot.agents[speaker].models if bot and speaker else ()
+    configured = () if choose else own or (bot.config if bot else from_environment(os.environ)).models
     named = model or next(iter(configured), None)
     found = FoundModel(name=named) if named else None if base_url else _found_model(choose=choose, as_json=as_json)
     if named and _can_ask(as_json=as_json):
@@ -72,6 +78,7 @@ def chat(
         model=found,
         base_url=base_url,
         persona=persona,
+        agent=speaker or "",
         as_json=as_json,
         weather=weather,
         question=question,
@@ -82,6 +89,19 @@ def chat(
         keys=load_choice().keys,
     )
     raise typer.Exit(run(options))
+
+
+def _agent_named(name: str, bot: "ConfigFile | None") -> str:
+    """Return the name of an agent as the config has it."""
+    from tertulia.config import cast_of
+
+    if bot is None or not bot.agents:
+        where = f"{bot.path} has no table [agents.NAME]" if bot else "there is no tertulia.toml in this folder"
+        raise InvalidValue(f"--agent {name}: {where}")
+    found = cast_of(bot).get(name)
+    if found is None:
+        raise InvalidValue(f"--agent {name}: there is no such agent in {bot.path}; the agents: {', '.join(bot.agents)}")
+    return found.name
 
 
 def _found_model(*, choose: bool, as_json: bool) -> "FoundModel | None":

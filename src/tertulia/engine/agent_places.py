@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from tertulia.engine.agents.agent import PlaceAgents
-from tertulia.engine.agents.presence import ALWAYS, Presence, Stay, known_to
+from tertulia.engine.agents.presence import ALWAYS, Presence, Stay
 from tertulia.engine.identity import Identity
 from tertulia.engine.places import PlaceAliases
 from tertulia.engine.store_protocols import AgentStore, PlaceCast
@@ -13,7 +13,6 @@ from tertulia.messages import Place, PlaceKey
 from tertulia.seen_by import SeenBy
 
 MAX_PLACES = 10_000  # that are known at once
-NEVER: Presence = ()
 
 T = TypeVar("T")
 
@@ -67,7 +66,7 @@ class AgentPlaces:
         here, key = await self.here(place), self._aliases.current(place).key
         if self._entered.get(key) == here:
             return
-        stays = await self._read_stays(place)
+        stays = await self.stays(place)
         present = {name for name, known in stays.items() if known[-1].until is None}
         wanted = [agent.name for agent in here.agents]
         for name in present - set(wanted):
@@ -84,8 +83,7 @@ class AgentPlaces:
         agent = self._identity.agent_named(name)
         if self._identity.cast.is_single or (agent.knows == "all" and place.kind != "direct"):
             return ALWAYS
-        stays = await self._read_stays(place)
-        return known_to(agent, place, tuple(stays.get(agent.name, NEVER)))
+        return tuple((await self.stays(place)).get(agent.name, ()))
 
     async def seen_by(self, place: Place) -> Sequence[SeenBy | None]:
         """Return the agents of a place for which memory is not the same; None: all those that see everything.
@@ -100,9 +98,6 @@ class AgentPlaces:
         return list(dict.fromkeys([first, *others]))
 
     async def stays(self, place: Place) -> Mapping[str, Sequence[Stay]]:
-        return await self._read_stays(place)
-
-    async def _read_stays(self, place: Place) -> Mapping[str, Sequence[Stay]]:
         key = self._aliases.current(place).key
         if key not in self._stays:
             self._bound(self._stays)[key] = await self._store.stays(place)

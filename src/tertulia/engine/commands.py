@@ -123,7 +123,7 @@ class Commands:
         while self._more:
             self._more = False
             for command in await retry_forever(self._store.updates.commands, sleep=self._sleep):
-                if self._identity.has_platform(command.message.place.platform):
+                if command.message.place.platform in self._identity.platforms:
                     await self._run_command(command)
 
     async def _run_command(self, command: Command) -> None:
@@ -193,7 +193,7 @@ class Commands:
         return reply_with(*help_lines(lines, owner=is_owner, several=not self._identity.cast.is_single).values())
 
     async def _about_agents(self, command: Command, lines: Lines) -> CommandOutcome:
-        return reply_with(*await self._agent_commands.handlers[command.name](command, lines))
+        return reply_with(await self._agent_commands.carry_out(command, lines))
 
     async def _memory(self, command: Command, lines: Lines) -> CommandOutcome:
         await self._wait_for_memory()

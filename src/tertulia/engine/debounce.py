@@ -188,10 +188,7 @@ class Debounce:
     async def _read_skipped(self, burst: Sequence[Message]) -> tuple[Message, ...]:
         """Return the messages of the albums in a burst that were skipped before."""
         albums = dict.fromkeys(album for message in burst if (album := album_of(message)))
-        found = [await self._inbox.album(self._place, *album) for album in albums]
-        return tuple(
-            message
-            for members in found
-            for message, decision in members
-            if decision.run_id is None and decision.reason != "waiting"
-        )
+        found = [one for album in albums for one in await self._inbox.album(self._place, *album)]
+        taken = {message.id for message in burst}
+        taken |= {one.id for one, decision in found if decision.run_id is not None or decision.reason == "waiting"}
+        return tuple({one.id: one for one, _ in found if one.id not in taken}.values())

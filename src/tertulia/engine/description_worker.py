@@ -60,7 +60,7 @@ class DescriptionWorker:
         now: Callable[[], datetime],
         described: Callable[[Place], None] = lambda _: None,
     ) -> None:
-        self._known = known
+        self.known = known
         self._described = described  # is called with the place of media whose description was stored
         self._makers = makers
         self._limits = limits
@@ -87,7 +87,7 @@ class DescriptionWorker:
                 ids.setdefault(maker.name, []).append(one.unique_id)
         settled = set[str]()
         for name, some in ids.items():
-            made, failed = await self._known.makers(some), await self._known.failures(some, by=name)
+            made, failed = await self.known.makers(some), await self.known.failures(some, by=name)
             settled.update(unique_id for unique_id, makers in made.items() if is_made(makers, name))
             settled.update(unique_id for unique_id, failure in failed.items() if self._is_recent(failure))
         return settled
@@ -139,10 +139,10 @@ class DescriptionWorker:
         media, maker = wanted.media, self._makers(wanted.media)
         if maker is None or await self.settled([media]):
             return
-        failures = await self._known.failures([media.unique_id], by=maker.name)
+        failures = await self.known.failures([media.unique_id], by=maker.name)
         words = await self._make(maker, wanted, failures.get(media.unique_id))
         if words:
-            await self._known.describe(media.unique_id, words, by=maker.name, at=self._now(), message=wanted.message)
+            await self.known.describe(media.unique_id, words, by=maker.name, at=self._now(), message=wanted.message)
             self._described(wanted.message.place)
 
     async def _make(self, maker: Maker, wanted: Wanted, failed: DescriptionFailure | None) -> str:
@@ -170,7 +170,7 @@ class DescriptionWorker:
             count = failed.failures + 1 if failed else 1
             retry_at = self._now() + backoff(count, first=FIRST_RETRY, longest=LONGEST_RETRY)
             failure = DescriptionFailure(why=why, failures=count, retry_at=retry_at)
-            await self._known.fail(wanted.media.unique_id, failure, by=maker.name)
+            await self.known.fail(wanted.media.unique_id, failure, by=maker.name)
         return words
 
 

@@ -411,7 +411,8 @@ class Engine:
 
     def replayer(self) -> Replayer:
         """Return what replays runs of the store with the options of this engine; close it at the end."""
-        return self._parts.replayer()
+        options = self._parts.options
+        return Replayer(self._shared, self._parts.spending, options.context, options.task_handlers)
 
     async def clear(self, place: Place, *, asked_by: Author | None = None) -> None:
         """Start the conversation of a place over: earlier messages stay in the store but enter no prompt.

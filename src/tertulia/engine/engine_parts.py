@@ -19,11 +19,9 @@ from tertulia.engine.context_media import ContextMedia
 from tertulia.engine.describers import Describe, Makers, MediaAccess, models_of_describer
 from tertulia.engine.description_worker import DescriptionWorker
 from tertulia.engine.door import Door
-from tertulia.engine.handle_removal import HandleRemoval
 from tertulia.engine.languages.chat_language import ChatLanguage
 from tertulia.engine.limits import Limits
 from tertulia.engine.log_views import VisibleLog
-from tertulia.engine.long_replies import LongReplies
 from tertulia.engine.media_descriptions import MediaDescriber
 from tertulia.engine.memory import Memory
 from tertulia.engine.order_worker import OrderWorker
@@ -33,8 +31,8 @@ from tertulia.engine.owner_settings import OwnerSettings
 from tertulia.engine.place_worker import PlaceWorkers, WorkerParts
 from tertulia.engine.prompt_builder import PromptLayout, PromptSources
 from tertulia.engine.rate_limit import RateLimiter
-from tertulia.engine.replay.replayer import Replayer
-from tertulia.engine.retention import Retention
+from tertulia.engine.reply_parts import LongReplies
+from tertulia.engine.retention import HandleRemoval, Retention
 from tertulia.engine.run_completion import RunCompletion
 from tertulia.engine.run_executor import RunExecutor
 from tertulia.engine.shared import Shared
@@ -172,7 +170,7 @@ class EngineParts:
         worker = DescriptionWorker(
             store.descriptions, makers, limits=shared.limits, now=shared.now, described=described
         )
-        return MediaDescriber(store.descriptions, makers, worker, per_run=options.media.descriptions_per_run)
+        return MediaDescriber(makers, worker, per_run=options.media.descriptions_per_run)
 
     @property
     def models_in_use(self) -> Sequence[Model]:
@@ -190,7 +188,3 @@ class EngineParts:
     def handle_removal(self) -> HandleRemoval:
         store = self.shared.store
         return HandleRemoval(store.media, self.models_in_use, now=self.shared.now, caches=store.model_caches)
-
-    def replayer(self) -> Replayer:
-        """Return what replays runs of the store with the options of this engine."""
-        return Replayer(self.shared, self.spending, self.options.context, self.options.task_handlers)

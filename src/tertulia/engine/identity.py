@@ -171,9 +171,6 @@ class Identity:
         service = self.platforms[place.platform].service
         return replace(place, service="" if service == place.platform else service)
 
-    def has_platform(self, platform: str) -> bool:
-        return platform in self.platforms
-
     @property
     def has_owners(self) -> bool:
         return bool(self._owners)

@@ -2,9 +2,11 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
+from operator import add
 from typing import Literal, Protocol
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from tertulia.decisions import Decision
 from tertulia.engine.store_protocols import OutboxItem, SendStatus
@@ -29,15 +31,8 @@ class Spent(Struct, frozen=True, kw_only=True):
     unpriced: int = 0  # calls with tokens whose price is not known
 
     def __add__(self, other: "Spent") -> "Spent":
-        return Spent(
-            calls=self.calls + other.calls,
-            input=self.input + other.input,
-            cached=self.cached + other.cached,
-            output=self.output + other.output,
-            money=self.money + other.money,
-            without_cache=self.without_cache + other.without_cache,
-            unpriced=self.unpriced + other.unpriced,
-        )
+        mine, theirs = astuple(self), astuple(other)
+        return Spent(**dict(zip(self.__struct_fields__, map(add, mine, theirs), strict=True)))
 
 
 class CallSum(Struct, frozen=True, kw_only=True):

@@ -15,15 +15,13 @@ from msgspec.structs import replace
 from tertulia.context.log import Log
 from tertulia.context.media_words import known_media, undescribed_ids, with_descriptions, with_known_media
 from tertulia.context.values import Context
-from tertulia.engine.describers import ASKED, Describe, Makers, ModelDescriber, by_model, goes_itself
+from tertulia.engine.describers import Makers, goes_itself
 from tertulia.engine.description_worker import DescriptionWorker, Wanted
-from tertulia.media.descriptions import Description, DescriptionStore
+from tertulia.media.descriptions import Description
 from tertulia.media.values import MediaOptions
 from tertulia.messages import Message, Place
 from tertulia.models.base import Model
 from tertulia.parts import Media
-
-__all__ = ["ASKED", "Describe", "MediaDescriber", "ModelDescriber", "by_model"]
 
 MAX_FOUND = 64  # media of a window that are looked at, the newest
 
@@ -88,16 +86,10 @@ class MediaDescriber(StoredDescriptions):
     """Describes the media of contexts: `describe` asks for what is missing."""
 
     def __init__(
-        self,
-        known: DescriptionStore,
-        makers: Makers,
-        worker: DescriptionWorker,
-        *,
-        per_run: int = MediaOptions().descriptions_per_run,
+        self, makers: Makers, worker: DescriptionWorker, *, per_run: int = MediaOptions().descriptions_per_run
     ) -> None:
-        super().__init__(known.find)
+        super().__init__(worker.known.find)
         self.worker = worker
-        self._known = known
         self._makers = makers
         self._per_run = per_run
 
@@ -136,7 +128,7 @@ class MediaDescriber(StoredDescriptions):
         }
         settled = await self.worker.settled(one.media for one in shown.values())
         wanted = {unique_id: one for unique_id, one in reversed(shown.items()) if unique_id not in settled}
-        described = await self._known.makers(wanted)
+        described = await self.worker.known.makers(wanted)
         found = [
             replace(one, is_late=unique_id in described)
             for unique_id, one in wanted.items()
@@ -144,7 +136,7 @@ class MediaDescriber(StoredDescriptions):
         ][:MAX_FOUND]
         if context.levels or not found:
             return found
-        seen = await self._known.shown(context.place) - beginning
+        seen = await self.worker.known.shown(context.place) - beginning
         late = {message.id for message in context.window[: max(0, min(seen - context.window_start, context.stable))]}
         return [replace(one, is_late=True) if one.message.id in late else one for one in found]
 

@@ -28,13 +28,8 @@ class OwnerCommands:
     """Carries out the commands of owners."""
 
     def __init__(self, shared: Shared, settings: OwnerSettings) -> None:
-        self._store = shared.store
-        self._identity = shared.identity
-        self._limits = shared.limits
+        self._shared, self._identity = shared, shared.identity
         self._settings = settings
-        self._prices = shared.behavior.prices
-        self._zone = shared.zone
-        self._now = shared.now
         self._started_at = shared.now()
         self._anywhere: Mapping[str, OwnerHandler] = {"block": self._block, "unblock": self._unblock}
         self._in_direct_chats: Mapping[str, OwnerHandler] = {
@@ -64,17 +59,17 @@ class OwnerCommands:
             message.place, author
         ):
             return (lines.block_nobody,)
-        service, settings = message.place.author_namespace, self._store.place_settings
-        is_known = await settings.block(platform=service, author_id=author_id, at=self._now(), until=until)
+        service, settings = message.place.author_namespace, self._shared.store.place_settings
+        is_known = await settings.block(platform=service, author_id=author_id, at=self._shared.now(), until=until)
         blocked = lines.blocked.format(id=author_id)
         if until:
-            blocked = lines.blocked_until.format(id=author_id, moment=format_minute(until, self._zone))
+            blocked = lines.blocked_until.format(id=author_id, moment=format_minute(until, self._shared.zone))
         return (blocked, *([] if is_known else [lines.unknown_person]))
 
     async def _unblock(self, command: Command, lines: Lines) -> tuple[str, ...]:
         if not (author_id := await self._named_author(command, command.argument.strip())):
             return (lines.block_whom.format(command=command.name),)
-        service, settings = command.message.place.author_namespace, self._store.place_settings
+        service, settings = command.message.place.author_namespace, self._shared.store.place_settings
         was_blocked = await settings.unblock(platform=service, author_id=author_id)
         said = (lines.unblocked if was_blocked else lines.not_blocked).format(id=author_id)
         return (said, *([lines.unknown_person] if was_blocked is None else []))
@@ -84,14 +79,16 @@ class OwnerCommands:
         words = argument.split()
         for count in (0, 1):
             with suppress(InvalidValue):
-                return " ".join(words[:count]), parse_moment(" ".join(words[count:]), self._now(), self._zone)
+                return " ".join(words[:count]), parse_moment(
+                    " ".join(words[count:]), self._shared.now(), self._shared.zone
+                )
         return argument.strip(), None
 
     async def _named_author(self, command: Command, given: str) -> str:
         """Return the id that a command names, else that of the author it replies to; empty if there is neither."""
         if given:
             return given.removeprefix(f"{command.message.place.author_namespace}:") if " " not in given else ""
-        quote = (await with_current_quote(self._store.log, command.message)).reply_to
+        quote = (await with_current_quote(self._shared.store.log, command.message)).reply_to
         return quote.author.id if quote and quote.author else ""
 
     async def _limit(self, command: Command, lines: Lines) -> tuple[str, ...]:
@@ -100,10 +97,10 @@ class OwnerCommands:
             if given == RESET:
                 await self._settings.reset("limit")
             elif given:
-                await self._settings.change("limit", _parse_limit(given, self._limits.value))
+                await self._settings.change("limit", _parse_limit(given, self._shared.limits.value))
         except (ValueError, InvalidValue):
             return (lines.limit_how,)
-        return _limits_line(self._limits, lines), *self._until_reset(command, lines)
+        return _limits_line(self._shared.limits, lines), *self._until_reset(command, lines)
 
     async def _persona(self, command: Command, lines: Lines) -> tuple[str, ...]:
         given = command.argument.strip()
@@ -120,14 +117,14 @@ class OwnerCommands:
         return (lines.until_reset.format(command=command.name),) if is_changed else ()
 
     async def _stats(self, _: Command, lines: Lines) -> tuple[str, ...]:
-        counts = await self._store.count_rows()
+        counts = await self._shared.store.count_rows()
         numbers = {name: f"{counts[name]:,}" for name in ("messages", "runs", "replies", "places")}
-        return (lines.stats.format(**numbers, moment=format_minute(self._started_at, self._zone)),)
+        return (lines.stats.format(**numbers, moment=format_minute(self._started_at, self._shared.zone)),)
 
     async def _usage(self, _: Command, lines: Lines) -> tuple[str, ...]:
-        since = self._now().astimezone(UTC).date() - timedelta(days=USAGE_DAYS - 1)
+        since = self._shared.now().astimezone(UTC).date() - timedelta(days=USAGE_DAYS - 1)
         sums: dict[tuple[date, str], Spend] = {}
-        for row in await self._store.usage.listed(since):
+        for row in await self._shared.store.usage.listed(since):
             spent, tokens = sums.get((row.day, row.model), Spend()), row.input + row.output + row.thought
             sums[row.day, row.model] = Spend(tokens=spent.tokens + tokens, money=spent.money + row.money)
         rows = [
@@ -137,7 +134,7 @@ class OwnerCommands:
         return tuple(rows) or (lines.no_usage,)
 
     def _cost(self, model: str, spent: Spend) -> str:
-        return f"${spent.money:.4f}" if spent.money or price_of(model, self._prices) else "?"
+        return f"${spent.money:.4f}" if spent.money or price_of(model, self._shared.behavior.prices) else "?"
 
 
 def _parse_limit(text: str, limits: Limits) -> SettingValue:

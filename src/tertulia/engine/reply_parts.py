@@ -1,4 +1,4 @@
-"""Parts of replies: a reply is split by its platform, and its first part may edit a visible draft."""
+"""Parts of replies: a reply is split by its platform; of too many, a file goes. The first may edit a visible draft."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,13 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from tertulia.engine.background import foreign_code, log_text
+from tertulia.engine.context_media import ContextMedia
+from tertulia.engine.languages.translator import Translator
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.messages import Reply
+from tertulia.parts import Media
 from tertulia.platform import Platform, with_media_as_text
 from tertulia.type_checks import type_fault
 
 log = logging.getLogger(__name__)
 
+MOST_PARTS = 20  # messages of one reply
+FILE_NAME = "answer.md"
 GAP = "\n"  # between two parts, where a platform has changed the text it split
 
 
@@ -84,3 +89,46 @@ def separators_in(text: str, parts: Sequence[str]) -> list[str]:
         end = end if start < 0 else start + len(part)
         separators.append(between if between is not None and not between.strip() else GAP)
     return ["", *separators[1:]]
+
+
+class LongReplies:
+    """Splits replies into messages: of one with too many, the first and a file with all of it, or the first ones."""
+
+    def __init__(self, platforms: Mapping[str, Platform], media: ContextMedia, translator: Translator) -> None:
+        self._platforms = platforms
+        self.media = media
+        self._translator = translator
+
+    async def split(self, replies: Iterable[OutboxItem]) -> tuple[OutboxItem, ...]:
+        made: list[OutboxItem] = []
+        for item in replies:
+            parts = split_replies([item], self._platforms)
+            is_long = sum(bool(part.reply.text) for part in parts) > MOST_PARTS
+            made += await self._shorten(item, parts) if is_long else parts
+        return tuple(made)
+
+    async def _shorten(self, item: OutboxItem, parts: Sequence[OutboxItem]) -> Sequence[OutboxItem]:
+        place = item.reply.place
+        if "document" not in self._platforms[place.platform].capabilities_in(place).media:
+            media = [
+                replace(part, reply=replace(part.reply, text="")) for part in parts[MOST_PARTS:] if part.reply.media
+            ]
+            words = (await self._translator.lines_for_reply(item)).cut
+            cut = OutboxItem(
+                id=f"{item.id}-cut",
+                reply=Reply(place=place, text=words),
+                made_at=item.made_at,
+                run=item.run,
+                task=item.task,
+                kind="notice",
+            )
+            return [*parts[:MOST_PARTS], *media, cut]
+        whole = Media(
+            media_kind="document",
+            unique_id=f"answer-{item.id}",
+            mime="text/markdown",
+            data=item.reply.text.encode(errors="replace"),
+            label=FILE_NAME,
+        )
+        reply = replace(item.reply, text=parts[0].reply.text, media=(*item.reply.media, whole))
+        return split_replies([replace(item, reply=await self.media.add_files_to_reply(reply))], self._platforms)

@@ -8,10 +8,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.engine.background import foreign_code, log_text
+from tertulia.engine.elsewhere import Elsewhere
 from tertulia.engine.languages.lines import Lines
-from tertulia.engine.long_replies import LongReplies
 from tertulia.engine.outbox_sender import OutboxSender
-from tertulia.engine.reply_parts import edit_draft
+from tertulia.engine.reply_parts import LongReplies, edit_draft
 from tertulia.engine.shared import Shared
 from tertulia.engine.store_protocols import OutboxItem, PromptOutdated
 from tertulia.engine.task_worker import TaskWorker
@@ -55,6 +55,7 @@ class RunCompletion:
         self._long_replies = long_replies
         self._sender = sender
         self._tasks = tasks
+        self._elsewhere = Elsewhere(shared)
 
     async def close_drafts(self) -> None:
         """Replace the drafts of runs that ended, or were withdrawn, without an answer."""
@@ -65,10 +66,16 @@ class RunCompletion:
                 await self._outbox.put(line)
                 self._sender.enqueue([line])
 
-    async def correction(self, texts: ParsedTexts, place: Place, response: Response) -> str | None:
+    async def correction(self, texts: ParsedTexts, run: Run, response: Response) -> str | None:
         """Return a text for the model about the blocks of its answer that cannot be used, if there are any."""
-        await self._look_up_stickers(texts, place, response.text)
+        await self._look_up(texts, run, response.text)
         return texts.correction(response)
+
+    async def _look_up(self, texts: ParsedTexts, run: Run, text: str) -> None:
+        """Look up the stickers that a text names, and where it sends."""
+        await self._look_up_stickers(texts, run.place, text)
+        for recipient in texts.recipients(text):
+            texts.set_target(recipient, await self._elsewhere.find(run, recipient))
 
     async def _look_up_stickers(self, texts: ParsedTexts, place: Place, text: str) -> None:
         """Ask the platform for the stickers that a text names."""
@@ -89,7 +96,7 @@ class RunCompletion:
         run = answered.run
         for turn in answered.turns:
             if turn.role == "model":
-                await self._look_up_stickers(texts, target.place, turn.text)
+                await self._look_up(texts, run, turn.text)
         turns = await self._long_replies.media.add_files_to_turns(answered.turns, target.place.platform)
         found = run_outcome(
             turns,

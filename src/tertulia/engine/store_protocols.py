@@ -377,6 +377,10 @@ class TaskStore(Protocol):
 class PlaceSettings(Protocol):
     """Settings of places (delimiter, beginning), blocked authors, and the languages of authors."""
 
+    async def listed(self) -> Sequence[Place]:
+        """Return all places, each with its last title, in the order in which they were first seen."""
+        ...
+
     async def delimiter(self, place: Place) -> str:
         """Return the word that tells our markup in a place from people's; it is made at random at the first call."""
         ...

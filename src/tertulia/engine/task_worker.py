@@ -20,9 +20,9 @@ from tertulia.engine.background import (
     wait_for_event,
 )
 from tertulia.engine.behavior import Behavior, require_right_to_clear
-from tertulia.engine.long_replies import LongReplies
 from tertulia.engine.memory.recall import evidence_messages
 from tertulia.engine.outbox_sender import OutboxSender
+from tertulia.engine.reply_parts import LongReplies
 from tertulia.engine.shared import Shared
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.errors import CallerMustAct, InvalidValue, StoreBroken, TertuliaError, reason_of, seconds_to_wait

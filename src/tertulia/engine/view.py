@@ -154,20 +154,14 @@ class ViewUpdate(Struct, frozen=True, kw_only=True):
 def named(event: Event) -> Named | None:
     """Return what an event names of what is stored; None if it is nothing that a view shows."""
     match event:
-        case MessageReceived(message_id=message_id) | MessageDecided(message_id=message_id):
-            return Named(messages=(message_id,))
-        case MessagesChanged(message_ids=message_ids):
-            return Named(messages=message_ids)
-        case RunStarted(run_id=run_id) | RunEnded(run_id=run_id) | PromptSent(run_id=run_id):
-            return Named(runs=(run_id,))
-        case FallbackTried(run_id=run_id) | ToolStarted(run_id=run_id) | ToolFinished(run_id=run_id):
-            return Named(runs=(run_id,))
-        case ReplyQueued(delivery_id=delivery_id) | ReplySent(delivery_id=delivery_id):
-            return Named(replies=(delivery_id,))
-        case ReplyDoubtful(delivery_id=delivery_id) | ReplyRefused(delivery_id=delivery_id):
-            return Named(replies=(delivery_id,))
-        case ReplyDropped(delivery_id=delivery_id):
-            return Named(replies=(delivery_id,))
+        case MessageReceived() | MessageDecided():
+            return Named(messages=(event.message_id,))
+        case MessagesChanged():
+            return Named(messages=event.message_ids)
+        case RunStarted() | RunEnded() | PromptSent() | FallbackTried() | ToolStarted() | ToolFinished():
+            return Named(runs=(event.run_id,))
+        case ReplyQueued() | ReplySent() | ReplyDoubtful() | ReplyRefused() | ReplyDropped():
+            return Named(replies=(event.delivery_id,))
         case FactsLearned() | FactsChanged():
             return Named(facts=True)
         case PlaceChanged():
@@ -179,13 +173,11 @@ def named(event: Event) -> Named | None:
 def named_by(events: Iterable[Event]) -> Named:
     """Return what events name together."""
     found = [one for one in map(named, events) if one]
-    return Named(
-        messages=tuple(dict.fromkeys(chain.from_iterable(one.messages for one in found))),
-        runs=tuple(dict.fromkeys(chain.from_iterable(one.runs for one in found))),
-        replies=tuple(dict.fromkeys(chain.from_iterable(one.replies for one in found))),
-        facts=any(one.facts for one in found),
-        everything=any(one.everything for one in found),
-    )
+    ids = {
+        kind: tuple(dict.fromkeys(chain.from_iterable(getattr(one, kind) for one in found)))
+        for kind in ("messages", "runs", "replies")
+    }
+    return Named(**ids, facts=any(one.facts for one in found), everything=any(one.everything for one in found))
 
 
 def reduce(view: View, event: Event, stored: ViewChange | None = None) -> ViewUpdate:
@@ -205,16 +197,8 @@ def reduce(view: View, event: Event, stored: ViewChange | None = None) -> ViewUp
 
 def whole(view: View) -> ViewChange:
     """Return a change that gives all of a view."""
-    return ViewChange(
-        event=view.event,
-        anew=True,
-        count=view.count,
-        beginning=view.beginning,
-        messages=view.messages,
-        runs=view.runs,
-        deliveries=view.deliveries,
-        facts=view.facts,
-    )
+    shown = {name: getattr(view, name) for name in ("messages", "runs", "deliveries", "facts")}
+    return replace(nothing(view), anew=True, **shown)
 
 
 def nothing(view: View) -> ViewChange:

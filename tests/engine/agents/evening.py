@@ -12,7 +12,7 @@ from tertulia.engine.agents.agent import Agent, Cast
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.engine import Engine
 from tertulia.engine.memory import Memory
-from tertulia.messages import Author, Message, Place
+from tertulia.messages import Author, Message, Place, Quote
 from tertulia.models.base import Response
 from tertulia.models.scripted import Line, Scripted
 from tertulia.parts import Text
@@ -99,6 +99,12 @@ class Evening:
         await self.receive(author, text, place, **fields)
         await self.settled()
         return self.since(before)
+
+    async def quote(self, place: Place, back: int) -> Quote | None:
+        """A message of a place, so many back, as a platform gives it in a reply: with its words."""
+        count = await self.store.log.count(place)
+        found = await self.store.log.read(place, count - back, count - back + 1) if 0 < back <= count else ()
+        return Quote(message_id=found[0].id, author=found[0].author, parts=found[0].parts) if found else None
 
     async def command(self, author: Author, line: str, place: Place = GROUP) -> list[str]:
         """What people read after a command."""

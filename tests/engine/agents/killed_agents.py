@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -100,6 +100,16 @@ async def killed(folder: Path, kind: Kind, *, kills: int, seed: int) -> Outcome:
     async with station(folder, kind, seed, script=Agora, behaviour=Agents(), agents=AGENTS) as one:
         for _ in range(kills):
             await one.die(Moment.drawn(chance))
+        await one.finish()
+        return await looked_into(one, time.monotonic() - began)
+
+
+async def killed_at(folder: Path, kind: Kind, points: Sequence[str], *, seed: int) -> Outcome:
+    """What has become of everything in a file whose engine was killed once at each of the named points."""
+    began = time.monotonic()
+    async with station(folder, kind, seed, script=Agora, behaviour=Agents(), agents=AGENTS) as one:
+        for point in points:
+            await one.die_at(point)
         await one.finish()
         return await looked_into(one, time.monotonic() - began)
 

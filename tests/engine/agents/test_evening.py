@@ -11,6 +11,7 @@ from tertulia.engine.behavior import FAILED
 from tertulia.engine.limits import Limits
 from tertulia.errors import ModelUnavailable
 from tertulia.messages import Quote
+from tertulia.profiles import PROFILES
 
 FIVE = tuple(Agent(name=name) for name in ("Marie", "Albert", "Albert Einstein", "Niels", "Lise"))
 ALONE = Agent(name="Niels", knows="present")
@@ -195,3 +196,20 @@ async def test_agents_in_a_row_holds_over_all_of_them(most: int) -> None:
         said = await evening.say(ANN, "Marie?")
 
         assert [name for name, _ in said] == names[: most + 1]
+
+
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+async def test_a_quote_of_what_was_said_while_an_agent_was_away_has_no_words_for_it(profile: str) -> None:
+    async with an_evening((*FIVE[:3], ALONE), profile=profile) as evening:
+        await evening.command(ANN, "/agents Marie")
+        await evening.say(BOB, "Nobody else hears this.")
+        missed = set(evening.told)
+        quote = await evening.quote(GROUP, 1)
+        assert quote
+        await evening.command(ANN, "/agents -")
+
+        await evening.say(CLEO, "Niels, Marie: what is that?", reply_to=quote)
+        await evening.say(DAN, "Niels and Marie?")
+
+        assert evening.shown("Niels") & missed == set()
+        assert evening.shown("Marie") & missed == missed

@@ -1,24 +1,11 @@
-from itertools import pairwise, product
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from engine.agents.casts import MARIE
-from people import DIRECT, GROUP
-from tertulia.engine.agents.presence import (
-    ALWAYS,
-    Presence,
-    Stay,
-    added,
-    intersection,
-    known_to,
-    presence_of,
-    removed,
-    sees,
-    visible_ranges,
-)
+from people import DIRECT, GROUP, NOON, a_message
+from tertulia.engine.agents.agent import Agent
+from tertulia.engine.agents.presence import ALWAYS, Presence, Stay, sees
+from tertulia.engine.shared import make_shared
+from tertulia.store import Store
 
 NUMBERS = range(12)
 
@@ -44,37 +31,13 @@ def test_an_agent_sees_what_was_said_while_it_was_there(present: Presence, numbe
     assert seen(present) == set(numbers)
 
 
-def test_an_agent_is_added_and_removed_and_added_again() -> None:
-    once = removed(added((), 3), 5)
+async def test_of_a_direct_chat_an_agent_knows_only_what_it_was_present_for(store: Store) -> None:
+    places = make_shared(store, (), agents=[MARIE, Agent(name="Ada", knows="present")]).agent_places
+    for place in (GROUP, DIRECT):
+        await store.inbox.receive(a_message(place=place), at=NOON)
+        for name in ("Marie", "Ada"):
+            await store.agents.join(place, name, at=NOON)
 
-    assert (once, added(once, 8), added(once, 5)) == (stays((3, 5)), stays((3, 5), (8, None)), stays((3, None)))
-    assert (removed((), 5), removed(added((), 5), 5), added(ALWAYS, 4)) == ((), (), ALWAYS)
+    known = [await places.known_to(name, place) for name in ("Marie", "Ada") for place in (GROUP, DIRECT)]
 
-
-def test_a_window_has_the_ranges_that_are_visible() -> None:
-    present = stays((2, 4), (6, 8), (10, None))
-
-    assert visible_ranges(present, 3, 11) == (range(3, 4), range(6, 8), range(10, 11))
-    assert (visible_ranges(present, 4, 6), visible_ranges(ALWAYS, 0, 5)) == ((), (range(5),))
-
-
-def test_of_a_direct_chat_an_agent_knows_only_what_it_was_present_for() -> None:
-    present, knows = stays((3, None)), [MARIE, replace(MARIE, knows="present")]
-
-    known = [known_to(agent, place, present) for agent, place in product(knows, (GROUP, DIRECT))]
-
-    assert known == [ALWAYS, present, present, present]
-
-
-STAYS = st.lists(st.builds(Stay, since=st.integers(0, 9), until=st.none() | st.integers(0, 11)), max_size=4)
-
-
-@given(STAYS, STAYS, st.integers(0, 11), st.integers(0, 11))
-def test_presence_is_a_set_of_numbers(one: list[Stay], other: list[Stay], start: int, stop: int) -> None:
-    first, second = presence_of(one), presence_of(other)
-
-    assert seen(first) == set().union(*(seen((stay,)) for stay in one))
-    assert seen(intersection(first, second)) == seen(first) & seen(second)
-    assert {n for part in visible_ranges(first, start, stop) for n in part} == seen(first) & set(range(start, stop))
-    assert presence_of(first) == first
-    assert all(a.until is not None and a.until < b.since for a, b in pairwise(first))
+    assert [[one.since for one in presence] for presence in known] == [[0], [1], [1], [1]]

@@ -12,7 +12,7 @@ from engine.agents.evening import ADDED, ANN, PEOPLE, Evening, an_evening
 from engine.engines import DIRECT, GROUP
 from sizes import size
 from tertulia.engine.agents.agent import Agent
-from tertulia.messages import Place, Quote
+from tertulia.messages import Place
 from tertulia.profiles import PROFILES
 
 KANT = Agent(name="Kant", knows="present")
@@ -33,7 +33,7 @@ class Talk(Struct, frozen=True):
     person: int
     called: list[str]
     words: str
-    quotes: int | None  # a message that was said before, in any place
+    quotes: int | None  # how far back is what they quote, as many platforms give it: with its words
 
 
 class Chosen(Struct, frozen=True):
@@ -73,7 +73,7 @@ async def act(evening: Evening, step: Step) -> None:
     match step:
         case Talk(place=place, person=person, called=called, words=words, quotes=number):
             author = PEOPLE[person] if place in GROUPS else next(one for one in PEOPLE if one.id == place.id)
-            quote = Quote(message_id=f"m{number}") if number is not None else None
+            quote = await evening.quote(place, number) if number is not None else None
             await evening.say(author, f"{', '.join(called)}: {words}", place, reply_to=quote)
         case Chosen(place=place, agents=chosen) if place in GROUPS:
             await evening.command(ANN, f"/agents {', '.join(chosen) or '-'}", place)

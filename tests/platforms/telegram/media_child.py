@@ -12,8 +12,8 @@ from lives import fork_lives
 from platforms.telegram.bot_child import AT_ONCE, short_sleep
 from tertulia import Behavior, Engine, Store
 from tertulia.engine.background import RealClock
+from tertulia.engine.describers import by_model
 from tertulia.engine.limits import Limits
-from tertulia.engine.media_descriptions import by_model
 from tertulia.models.gemini.client import Gemini
 from tertulia.platforms.telegram.platform import Telegram
 

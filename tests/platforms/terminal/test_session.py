@@ -44,7 +44,7 @@ class Typed:
     def __init__(self, *lines: str | type[BaseException]) -> None:
         self._lines = list(lines)
 
-    async def read(self) -> str:
+    async def read(self, whom: str = "") -> str:
         line = self._lines.pop(0) if self._lines else EOFError
         if isinstance(line, str):
             return line

@@ -81,7 +81,7 @@ class Patient:
         self._lines = list(lines)
         self._learned = 0
 
-    async def read(self) -> str:
+    async def read(self, whom: str = "") -> str:
         while self._lines and self._lines[0] is LEARN:
             self._lines.pop(0)
             self._learned += 1

@@ -9,9 +9,11 @@ import asyncio
 import re
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from copy import copy
 from datetime import UTC, datetime
+from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -110,12 +112,6 @@ SHOWING = re.compile(
 )
 
 
-class _Where(TypedDict):
-    place: Place
-    author: Author
-    seen_by: SeenBy | None
-
-
 class MessageRecall:
     """Searches the earlier messages of a place: a `context.sources.MessageSearch`."""
 
@@ -126,36 +122,29 @@ class MessageRecall:
         embedders: Embedders = find_embedder,
         likely: float = LIKELY,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        seen_by: SeenBy | None = None,
-        loaded: "list[Search] | None" = None,
     ) -> None:
+        self.seen_by: SeenBy | None = None
         self._index = index
         self._embedders = embedders
         self._likely = likely
         self._now = now
-        self._seen_by = seen_by
-        self._loaded = [] if loaded is None else loaded
+        self._loaded: list[Search] = []
 
     def for_agent(self, seen_by: SeenBy) -> "MessageRecall":
         """Return what searches the messages that an agent sees, with the same index."""
-        return MessageRecall(
-            self._index,
-            embedders=self._embedders,
-            likely=self._likely,
-            now=self._now,
-            seen_by=seen_by,
-            loaded=self._loaded,
-        )
+        found = copy(self)
+        found.seen_by = seen_by
+        return found
 
     async def relevant(self, target: Message) -> Sequence[RelevantMessage]:
         query = cut_text(target.parts, separator="\n").strip()
         if not query:
             return ()
         search = self._loaded[0] if self._loaded else await self._load_search()
-        where: _Where = {"place": target.place, "author": target.author, "seen_by": self._seen_by}
-        found = await search.find(query, **where, limit=3 * MOST)
+        find = partial(search.find, place=target.place, author=target.author, seen_by=self.seen_by)
+        found = await find(query, limit=3 * MOST)
         if (content := SHOWING.sub(" ", query)) != query:
-            more = await search.find(content, **where, limit=MOST)
+            more = await find(content, limit=MOST)
             found = _with_media(found, more)
         likely = [
             one

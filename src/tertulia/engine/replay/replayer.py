@@ -21,7 +21,6 @@ from tertulia.engine.background import RealClock
 from tertulia.engine.batches import Batch
 from tertulia.engine.context_media import ContextMedia
 from tertulia.engine.identity import Identity
-from tertulia.engine.limits import StoredCall
 from tertulia.engine.media_descriptions import StoredDescriptions
 from tertulia.engine.memory.recall import MessageRecall
 from tertulia.engine.places import DelimiterCache
@@ -56,7 +55,7 @@ from tertulia.models.calls import Call, priced
 from tertulia.platform import Delivery, Inbox, Platform
 from tertulia.profiles import Profile, profile_of
 from tertulia.prompt.escape import markup
-from tertulia.run.journal import FallbackStep, InMemoryJournal, Journal, Run, SentPrompt
+from tertulia.run.journal import FallbackStep, InMemoryJournal, Journal, Run
 from tertulia.run.loop import RunLoop, RunOptions, append_turns
 from tertulia.run.model_calls import ModelCalls
 from tertulia.run.outcome import ParsedTexts, run_outcome
@@ -144,15 +143,10 @@ class Replayer:
         handlers: Mapping[str, TaskHandler] | None = None,
     ) -> None:
         self._shared = shared
-        self._store = shared.store
         self._spending = spending
-        self._identity = shared.identity
         self._context = context
-        self._behavior = shared.behavior
-        self._limits = shared.limits
-        self._sleep = shared.sleep
         self._handlers = handlers or {}
-        self._kinds = block_kinds(self._handlers, self._behavior)
+        self._kinds = block_kinds(self._handlers, self._shared.behavior)
         self._media = ReadMedia(shared.store.media)
         self._decoder = Decoder()
         self._attachments = Attachments(self._media, self._decoder, now=spending.now)
@@ -172,7 +166,7 @@ class Replayer:
     @property
     def persona(self) -> Persona:
         """The persona that the bot has now."""
-        return self._identity.persona
+        return self._shared.identity.persona
 
     def profile_named(self, name: str | None) -> Profile | None:
         """Return the profile of that name with the options of the bot."""
@@ -180,24 +174,24 @@ class Replayer:
 
     async def past(self, run_id: str) -> PastRun:
         """Return a run of the store; raise `InvalidValue` where it cannot be replayed."""
-        return await past_run(self._store, run_id, search=self._search)
+        return await past_run(self._shared.store, run_id, search=self._search)
 
     async def checks(self, run_id: str) -> tuple[RequestCheck, ...]:
         """Rebuild the requests that a run sent over a wire; say of each whether it is as it was, byte for byte."""
         try:
-            steps = {sent.step: sent for sent in await self._store.prompts.sent_by(run_id)}
+            steps = {sent.step: sent for sent in await self._shared.store.prompts.sent_by(run_id)}
         except PromptRemoved as error:
             return (RequestCheck(run=run_id, step=0, attempt=1, is_same=False, why=str(error)),)
-        calls = await self._store.usage.calls(run=run_id, most=MOST_CALLS)
+        calls = await self._shared.store.usage.calls(run=run_id, most=MOST_CALLS)
         sent = [one for one in calls if one.call.request and one.call.request.wire and one.call.step in steps]
-        return tuple([await self._check(run_id, steps, one) for one in sent])
-
-    async def _check(self, run_id: str, steps: Mapping[int, SentPrompt], stored: StoredCall) -> RequestCheck:
-        step = stored.call.step or 0
-        rebuilt = await rebuild_request(self._store, steps[step], stored)
-        return RequestCheck(
-            run=run_id, step=step, attempt=stored.call.attempt, is_same=rebuilt.is_same, why=rebuilt.why
-        )
+        checks = []
+        for one in sent:
+            step, attempt = one.call.step or 0, one.call.attempt
+            rebuilt = await rebuild_request(self._shared.store, steps[step], one)
+            checks.append(
+                RequestCheck(run=run_id, step=step, attempt=attempt, is_same=rebuilt.is_same, why=rebuilt.why)
+            )
+        return tuple(checks)
 
     async def replay_runs(self, run_ids: Iterable[str], bot: ChangedBot) -> AsyncGenerator[ReplayedRun, None]:
         """Yield each run as it was, and as it would be; of one that cannot be replayed, why."""
@@ -205,7 +199,7 @@ class Replayer:
             try:
                 past = await self.past(run_id)
             except (InvalidValue, PromptRemoved) as error:
-                found = await self._store.inspection.runs(ids=[run_id], most=1)
+                found = await self._shared.store.inspection.runs(ids=[run_id], most=1)
                 for one in found:
                     run, why = one.run, Answered(error=str(error))
                     yield ReplayedRun(run=run.id, place=run.place, at=run.began_at, asked=(), before=why, after=why)
@@ -226,8 +220,10 @@ class Replayer:
             store=journal,
             models=bot.models,
             toolbox=tools,
-            calls=ModelCalls(timeout=self._limits.value.call_timeout, sleep=self._sleep, now=self._spending.now),
-            options=RunOptions(prices=self._behavior.prices),
+            calls=ModelCalls(
+                timeout=self._shared.limits.value.call_timeout, sleep=self._shared.sleep, now=self._spending.now
+            ),
+            options=RunOptions(prices=self._shared.behavior.prices),
         )
         after = Answered(model=bot.models[0].name, profile=profile)
         try:
@@ -265,11 +261,11 @@ class Replayer:
         prompt, check = await self.prompt_of_step(past, step, profile, [model]), await self._check_step(run_id, step)
         self._note([model])
         sent = await self._attachments_of(past).attach(prompt, model)
-        calls = ModelCalls(retries=0, timeout=self._limits.value.call_timeout, now=self._spending.now)
+        calls = ModelCalls(retries=0, timeout=self._shared.limits.value.call_timeout, now=self._spending.now)
         async with aclosing(calls.request(model, sent)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Call):
-                    call = priced(_replayed(piece), self._behavior.prices)
+                    call = priced(_replayed(piece), self._shared.behavior.prices)
                     await self._spending.count(call, past.charged, None)
                 if isinstance(piece, Response):
                     finish = " ".join(filter(None, (piece.finish.outcome, piece.finish.reason)))
@@ -285,11 +281,11 @@ class Replayer:
         prompt = await self.prompt_of_step(past, step, profile, [target])
         sent = await self._attachments_of(past).attach(prompt, target)
         name = profile.name if profile else past.run.profile
-        return encode_for(prompt, sent, target, profile=name, prices=self._behavior.prices)
+        return encode_for(prompt, sent, target, profile=name, prices=self._shared.behavior.prices)
 
     async def _model_of(self, run_id: str, step: int) -> RenderedModel:
         """Return the model that a step asked last, with its service as it was then."""
-        calls = [one.call for one in await self._store.usage.calls(run=run_id, most=MOST_CALLS)]
+        calls = [one.call for one in await self._shared.store.usage.calls(run=run_id, most=MOST_CALLS)]
         asked = [one for one in calls if one.step == step and one.request and one.request.wire]
         if not asked or not (request := asked[-1].request) or not request.wire:
             raise InvalidValue(f"step {step} of run {run_id} sent nothing over a wire; say for which model")
@@ -303,7 +299,7 @@ class Replayer:
         self, past: PastRun, step: int, profile: Profile | None, models: Sequence[Model]
     ) -> Prompt:
         """Return the prompt of a step; in another profile the first one is built anew, and the run follows it."""
-        sent = await self._store.prompts.sent(past.run.id, step)
+        sent = await self._shared.store.prompts.sent(past.run.id, step)
         if sent is None:
             raise InvalidValue(f"run {past.run.id} sent no request in step {step}")
         if profile is None:
@@ -352,18 +348,18 @@ class Replayer:
             PromptSources(
                 messages=past.log,
                 knowledge=past.knowledge,
-                describer=StoredDescriptions(past_descriptions(self._store.descriptions, past.run.horizon)),
+                describer=StoredDescriptions(past_descriptions(self._shared.store.descriptions, past.run.horizon)),
                 media=ContextMedia(fetcher),
             ),
             PromptLayout(
                 profile=profile,
                 options=self._context,
-                task_blocks=block_lines(self._handlers, self._kinds, self._behavior),
+                task_blocks=block_lines(self._handlers, self._kinds, self._shared.behavior),
             ),
             replace(
                 self._shared,
                 identity=identity,
-                agent_places=AgentPlaces(self._store.agents, identity, self._shared.aliases, now=at),
+                agent_places=AgentPlaces(self._shared.store.agents, identity, self._shared.aliases, now=at),
                 delimiters=DelimiterCache(delimiter),
                 clock=RealClock(now=at),
             ),

@@ -109,16 +109,14 @@ class Rendered(Struct, frozen=True, kw_only=True):
 
 def summed(runs: Iterable[ReplayedRun]) -> ReplaySum:
     """Return the sum of replayed runs."""
-    found = ReplaySum()
-    for one in runs:
-        found = ReplaySum(
-            runs=found.runs + 1,
-            changed=found.changed + one.is_changed,
-            failed=found.failed + bool(one.after.error),
-            before=found.before + one.before.spent,
-            after=found.after + one.after.spent,
-        )
-    return found
+    found = list(runs)
+    return ReplaySum(
+        runs=len(found),
+        changed=sum(one.is_changed for one in found),
+        failed=sum(bool(one.after.error) for one in found),
+        before=sum((one.before.spent for one in found), Spent()),
+        after=sum((one.after.spent for one in found), Spent()),
+    )
 
 
 def spent_by(calls: Iterable[Call]) -> Spent:

@@ -26,6 +26,11 @@ A message that begins like a command is sent as one with a space before it.
 A path to an image in a line is offered as a picture.
 (remembered: …) is what came to mind for your message, not for the one before, (learned: …) what is new in /memory."""
 
+AGENT_HELP = """\
+/agent NAME         who answers from now on; it does not know what was said to the others here
+/agents             who there is"""  # where there are several agents
+ONE_AGENT = "there is one agent here; tables [agents.NAME] of a tertulia.toml make several"
+
 MAX_WORDS = {
     "help": 0,
     "history": 0,
@@ -41,6 +46,8 @@ MAX_WORDS = {
     "forget": None,
     "stop": 0,
     "clear": 0,
+    "agent": None,
+    "agents": None,
     "quit": 0,
     "exit": 0,
 }  # after the command; None: any number

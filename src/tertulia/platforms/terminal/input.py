@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TextIO
 
+from tertulia.platforms.terminal.output import escape_controls
+
 if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyBindings, KeyPress, KeyPressEvent
 
@@ -19,10 +21,16 @@ CONTINUATION_PROMPT = ". "
 SIGNAL_STATUS = 128  # shells add it to the number of the signal that ended a program
 
 
+def prompt_to(whom: str) -> str:
+    """Return what stands before a line: `Ada > `."""
+    return f"{escape_controls(whom)} {PROMPT}" if whom else PROMPT
+
+
 class InputReader(Protocol):
-    async def read(self) -> str:
+    async def read(self, whom: str = "") -> str:
         """Return the next message. Raise EOFError at the end, KeyboardInterrupt for Ctrl-C.
 
+        It is said to *whom*, where there are several agents; that stands before the line.
         Ctrl-C in a line that has text only deletes the text: the message is empty.
         """
         ...
@@ -60,11 +68,11 @@ class LineReader(_Unwatched):
         self._stream = stream
         self._prompts = prompts
 
-    async def read(self) -> str:
+    async def read(self, whom: str = "") -> str:
         said = ""
         try:
             with on_interrupt(signal.default_int_handler), on_termination(raise_exit):
-                said = self._line(PROMPT)
+                said = self._line(prompt_to(whom))
                 while said.endswith("\\"):
                     said = f"{said[:-1]}\n{self._line(CONTINUATION_PROMPT)}"
         except EOFError:
@@ -105,7 +113,7 @@ class JsonReader(_Unwatched):
     def __init__(self, stream: TextIO) -> None:
         self._lines = stream
 
-    async def read(self) -> str:
+    async def read(self, whom: str = "") -> str:
         with on_interrupt(signal.default_int_handler), on_termination(raise_exit):
             line = self._lines.readline()
         if not line:
@@ -143,8 +151,8 @@ class EditorReader:
         )
         self._is_held_back = False
 
-    async def read(self) -> str:
-        return await self._session.prompt_async()
+    async def read(self, whom: str = "") -> str:
+        return await self._session.prompt_async(prompt_to(whom))
 
     async def show_above_input(self, show: Callable[[], None]) -> None:
         """Hide the line, call *show*, and write the line again below."""

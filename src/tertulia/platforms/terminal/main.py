@@ -8,7 +8,7 @@ import shlex
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from io import StringIO, TextIOWrapper
@@ -18,7 +18,9 @@ from typing import Any, TextIO
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tertulia.config import Config, ConfigFile, from_environment, load_object, local_zone, read_persona
+from tertulia.config import Config, ConfigFile, cast_of, from_environment, load_object, local_zone, read_persona
+from tertulia.context.values import Persona
+from tertulia.engine.agents.agent import Cast
 from tertulia.errors import StoreBroken, StoreBusy, TertuliaError
 from tertulia.jsonio import dumps
 from tertulia.model_choice import CHAT_HINTS, START_HINTS, ModelChoice, choose_model, ollama_url, program_command
@@ -36,9 +38,17 @@ from tertulia.platforms.terminal.input import (
 )
 from tertulia.platforms.terminal.output import Display, JsonDisplay, ScreenDisplay, show_error, wants_colour
 from tertulia.platforms.terminal.session import INTERRUPTED, TerminalSession
-from tertulia.platforms.terminal.setup import LAST_MESSAGES, LEARN_TIMEOUT, SessionOptions, place_for, tool_names
+from tertulia.platforms.terminal.setup import (
+    LAST_MESSAGES,
+    LEARN_TIMEOUT,
+    SessionOptions,
+    place_for,
+    tool_names,
+    toolbox_for,
+)
 from tertulia.platforms.terminal.text import error_text
 from tertulia.store import Store
+from tertulia.toolbox.toolbox import Function, Tool
 from tertulia.tools import open_tools
 
 START_FAILED = 2
@@ -59,6 +69,7 @@ class ChatOptions(Struct, frozen=True, kw_only=True):
     bot: ConfigFile | None = None  # a tertulia.toml, whose persona, tools, zone and context the chat uses
     question: str | None = None  # asked once; None: what is typed or piped is
     attached: Sequence[Path] = ()  # files that go with the first message
+    agent: str = ""  # of the bot: who answers; empty: who did before
     conversation: str | None = None  # None: a local model's own, or that of all other models
     keys: Mapping[str, str] = {}  # keys of services that are used where the environment has none
 
@@ -80,10 +91,13 @@ async def converse(options: ChatOptions, on_leave: Callable[[], None] = lambda: 
     interactive = stdin.isatty() and sys.stdout.isatty() and not options.as_json
     zone = config.zone or local_zone(environment)
     names = _tool_names(options, config, environment)
-    async with (
-        _open_store(db) as store,
-        open_tools(names, store=store, now=_now, zone=zone, environment=environment, load=load_object) as tools,
-    ):
+    own = {name: one.tools for name, one in options.bot.agents.items() if one.tools is not None} if options.bot else {}
+    async with _open_store(db) as store, AsyncExitStack() as opened:
+        opening = partial(open_tools, store=store, now=_now, zone=zone, environment=environment, load=load_object)
+        tools = await opened.enter_async_context(opening(names))
+        agent_tools = {
+            name: await opened.enter_async_context(opening(_remembering(given, config))) for name, given in own.items()
+        }
         session = TerminalSession(
             choice,
             store=store,
@@ -100,6 +114,8 @@ async def converse(options: ChatOptions, on_leave: Callable[[], None] = lambda: 
                 interactive=interactive,
                 last_messages=LAST_MESSAGES if interactive else 0,
                 config=config,
+                cast=_cast(options, choice, agent_tools),
+                agent=options.agent,
                 zone=zone,
                 stored_keys=options.keys.keys() - {name for name, value in os.environ.items() if value},
                 learn_timeout=IN_MEMORY_LEARN_TIMEOUT if str(db) == MEMORY else LEARN_TIMEOUT,
@@ -110,6 +126,15 @@ async def converse(options: ChatOptions, on_leave: Callable[[], None] = lambda: 
                 screen.enter_context(hidden_input(stdin, by_line=_is_dumb()))
             screen.callback(on_leave)
             return await session.run(on_leave=screen.close)
+
+
+def _cast(options: ChatOptions, choice: ModelChoice, tools: Mapping[str, Sequence[Function | Tool]]) -> Cast | None:
+    """Return the agents of the bot, with their own *tools*; None where it has no several ones."""
+    if not options.bot or len(options.bot.agents) < 2:
+        return None
+    cast = cast_of(options.bot, tools={name: toolbox_for(choice, own) for name, own in tools.items()})
+    agent = cast.get(options.agent) if options.persona is not None else None
+    return cast.with_agent(replace(agent, persona=Persona(text=_system(options) or ""))) if agent else cast
 
 
 def _choice(options: ChatOptions, choose: Callable[..., ModelChoice]) -> ModelChoice:
@@ -133,14 +158,19 @@ def _system(options: ChatOptions) -> str | None:
     """Return the instruction that the command line or the bot gives; None if there is none."""
     if options.persona is not None:
         return read_persona(options.persona)
-    return (options.bot.config.persona.text or None) if options.bot else None
+    return (cast_of(options.bot).default.persona.text or None) if options.bot else None
 
 
 def _tool_names(options: ChatOptions, config: Config, environment: Mapping[str, str]) -> list[str]:
     if not options.bot:
         return tool_names(environment, weather=options.weather, memory=config.memory.enabled)
-    named = [name for name in config.tools if name != "memory" or config.memory.enabled]
+    named = _remembering(config.tools, config)
     return [*named, *(["weather"] if options.weather and "weather" not in named else [])]
+
+
+def _remembering(names: Sequence[str], config: Config) -> list[str]:
+    """Return the names of tools, without memory where it is off."""
+    return [name for name in names if name != "memory" or config.memory.enabled]
 
 
 def run(options: ChatOptions) -> int:

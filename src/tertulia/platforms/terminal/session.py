@@ -8,13 +8,17 @@ from datetime import UTC, datetime
 from functools import partial
 from uuid import uuid4
 
+from msgspec.structs import replace
+
 from tertulia.context.values import Persona
+from tertulia.engine.agents.agent import Agent
 from tertulia.engine.background import RealClock
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.engine import Engine
 from tertulia.engine.inspection import Named
 from tertulia.engine.limits import Limits
 from tertulia.engine.memory import Memory
+from tertulia.engine.store_protocols import PlaceCast
 from tertulia.engine.task_worker import TaskHandler
 from tertulia.engine.view import View
 from tertulia.errors import PromptRemoved, StoreBroken, StoreTrouble, TertuliaError
@@ -33,7 +37,15 @@ from tertulia.models.local.weights import find_weights
 from tertulia.parts import Media, Text
 from tertulia.platform import Commanded, Inbox, Received
 from tertulia.platforms.terminal.attachments import Attachments, prompt_as_sent, unseen_lines
-from tertulia.platforms.terminal.commands import HELP, HELP_INDENT, ChatCommand, parse_line, usage_error
+from tertulia.platforms.terminal.commands import (
+    AGENT_HELP,
+    HELP,
+    HELP_INDENT,
+    ONE_AGENT,
+    ChatCommand,
+    parse_line,
+    usage_error,
+)
 from tertulia.platforms.terminal.history import history_lines, summary_lines, why_lines
 from tertulia.platforms.terminal.input import InputReader, on_interrupt
 from tertulia.platforms.terminal.output import Display, Output, count_seconds, show_error
@@ -127,6 +139,7 @@ class TerminalSession:
                 forget_question=proposal_text,
             ),
             limits=Limits(messages=1_000_000),
+            agents=self._options.cast or (),
             zone=self._options.zone,
             memory=self._memory,
             task_handlers={} if self._memory else no_memory,
@@ -135,6 +148,8 @@ class TerminalSession:
 
     async def run(self, on_leave: Callable[[], None] = lambda: None) -> int:
         """Read and answer until the person leaves; return the exit status."""
+        if self._options.agent:
+            await self._store.agents.set_cast(self._place, PlaceCast(default=self._options.agent))
         updates = self._engine.view(self._place)
         self._updates.begin((await anext(updates)).view)
         anew = "/clear" if self._options.interactive else "--db :memory:"
@@ -167,7 +182,7 @@ class TerminalSession:
             if self._updates.broken:
                 raise self._updates.broken
             try:
-                said = self._options.parse_line(await self._reader.read())
+                said = self._options.parse_line(await self._reader.read(await self._whom()))
             except EOFError:
                 break
             except KeyboardInterrupt:
@@ -180,6 +195,16 @@ class TerminalSession:
                 continue
             interrupted = False
             await self._handle(said, inbox)
+
+    async def _speaker(self) -> Agent:
+        """Return the agent that answers here."""
+        chosen, cast = await self._store.agents.cast(self._place), self._engine.cast
+        here = cast.in_place(self._place, listed=chosen.agents or (), default=chosen.default or "")
+        return here.default or cast.default
+
+    async def _whom(self) -> str:
+        """Return the name of the agent that answers here; empty where there is only one."""
+        return "" if self._engine.cast.is_single else (await self._speaker()).name
 
     async def _wait_for_memory(self) -> None:
         """In a pipe, wait until memory has read the line, and show what it learned."""
@@ -294,7 +319,8 @@ class TerminalSession:
             return
         match command.name:
             case "help":
-                self._display.note(*HELP.splitlines(), indent=HELP_INDENT)
+                help_lines = HELP if self._engine.cast.is_single else f"{AGENT_HELP}\n{HELP}"
+                self._display.note(*help_lines.splitlines(), indent=HELP_INDENT)
             case "tools":
                 specs = self._engine.toolbox.specs
                 column = max((len(spec.name) + 2 for spec in specs), default=0)
@@ -310,7 +336,9 @@ class TerminalSession:
             case "attach":
                 self._attachments.add(command.rest)
             case "system":
-                self._set_persona(command.rest)
+                await self._set_persona(command.rest)
+            case "agent" | "agents" if self._engine.cast.is_single:
+                self._display.note(ONE_AGENT)
             case "quit" | "exit":
                 self._leaving = True
             case _:
@@ -376,11 +404,16 @@ class TerminalSession:
         await _close_model(before)
         self._greet()
 
-    def _set_persona(self, text: str) -> None:
+    async def _set_persona(self, text: str) -> None:
         if text:
             self._system = "" if text == "-" else text
-            self._engine.persona = Persona(text=self._system)
-        self._display.note(self._engine.persona.text or "(no instruction)")
+            persona = Persona(text=self._system)
+            if self._engine.cast.is_single:
+                self._engine.persona = persona
+            else:
+                agent = replace(await self._speaker(), persona=persona)
+                await self._engine.set_agents(self._engine.cast.with_agent(agent))
+        self._display.note((await self._speaker()).persona.text or "(no instruction)")
 
     def _greet(self, greeting: Callable[..., list[str]] = greeting) -> None:
         key = next((key for key in GEMINI_KEYS if os.environ.get(key)), None)
@@ -396,7 +429,8 @@ class TerminalSession:
         self._engine.models = (choice.model,)
         self._engine.toolbox = toolbox_for(choice, self._options.tools)
         self._engine.settings = settings_for(choice)
-        self._engine.persona = Persona(text=system_for(choice) if self._system is None else self._system)
+        if self._engine.cast.is_single:
+            self._engine.persona = Persona(text=system_for(choice) if self._system is None else self._system)
 
 
 def _obey(stopped: asyncio.Event, left: asyncio.Event, line: str) -> bool:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.config import Config
+from tertulia.engine.agents.agent import Cast
 from tertulia.engine.background import Sleep
 from tertulia.messages import Author, Place
 from tertulia.model_choice import CHAT_HINTS, START_HINTS, Hints, ModelChoice, choose_model, program_command
@@ -55,6 +56,9 @@ class SessionOptions(Struct, frozen=True, kw_only=True):
     zone: str = "UTC"
     learn_timeout: float = LEARN_TIMEOUT
     sleep: Sleep = asyncio.sleep
+
+    cast: Cast | None = None  # the agents of the bot, where it has several
+    agent: str = ""  # of them: who answers from now on; empty: who did before
 
     stored_keys: Collection[str] = ()  # variables whose values were pasted, and are remembered
 

@@ -6,6 +6,8 @@ from datetime import datetime
 from textwrap import indent
 from typing import Any
 
+from msgspec.structs import replace
+
 from tertulia import errors
 from tertulia.context.values import LeftOut
 from tertulia.jsonio import dumps
@@ -130,6 +132,8 @@ def message_lines(message: Message, turns: Sequence[Turn], ending: str = "") -> 
     if not turns:
         own = message.author.persona is not None
         turns = [Turn(role="model" if own else "user", parts=message.parts, model=message.author.name or None)]
+    if message.agent:  # one of several
+        turns = [replace(turn, model=message.agent) for turn in turns]
     lines = [line for turn in turns for line in turn_lines(turn)]
     return [*lines[:-1], f"{lines[-1]} ({ending})"] if ending and lines else lines
 

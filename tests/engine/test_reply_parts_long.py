@@ -2,7 +2,7 @@
 
 from engine.engines import DIRECT, engine_with, said, talked
 from tertulia.engine.languages.lines import ENGLISH
-from tertulia.engine.long_replies import FILE_NAME, MOST_PARTS
+from tertulia.engine.reply_parts import FILE_NAME, MOST_PARTS
 from tertulia.models import Scripted
 from tertulia.platform import ALL_MEDIA, Capabilities
 from tertulia.store import Store

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from engine.engines import engine_with, until
 from people import ALICE, NOON, a_message
 from store.builders import a_cache
-from tertulia.engine.handle_removal import INTERVAL, HandleRemoval
+from tertulia.engine.retention import HANDLES_INTERVAL, HandleRemoval
 from tertulia.errors import FileGone, Overloaded, StoreFull
 from tertulia.media.values import Handle, StoredFile
 from tertulia.models import CachedGemini, Gemini
@@ -166,7 +166,7 @@ async def test_every_five_minutes_again_also_when_the_store_had_no_room(caplog: 
     running = asyncio.create_task(HandleRemoval(Full(), [], now=clock.now, sleep=clock.sleep).run())
     for number in (1, 2):
         await until(lambda: has(number))  # noqa: B023
-        await clock.advance(INTERVAL + 1)
+        await clock.advance(HANDLES_INTERVAL + 1)
     running.cancel()
     with suppress(asyncio.CancelledError):
         await running
