@@ -193,7 +193,7 @@ class Commands:
         return reply_with(*help_lines(lines, owner=is_owner, several=not self._identity.cast.is_single).values())
 
     async def _about_agents(self, command: Command, lines: Lines) -> CommandOutcome:
-        return reply_with(*await self._agent_commands.handlers[command.name](command, lines))
+        return reply_with(await self._agent_commands.carry_out(command, lines))
 
     async def _memory(self, command: Command, lines: Lines) -> CommandOutcome:
         await self._wait_for_memory()
