@@ -25,10 +25,14 @@ from tertulia.profiles import Profile
 from tertulia.prompt.layers import batch_turns
 from tertulia.run.dynamic_layer import DynamicLayer
 from tertulia.run.journal import Run
+from tertulia.tasks.blocks import heading_line
 from tertulia.tasks.kinds import BlockLine
 from tertulia.turns import Prompt, Settings, ToolSpec, Turn
 
 log = logging.getLogger("tertulia")
+
+SEND = f"`{heading_line('send', None)}`"
+SEND_ELSEWHERE = f"`{heading_line('send', None, 'NAME')}`: a message in another place; NAME is one of: {{names}}"
 
 
 def build_prompt(
@@ -161,15 +165,24 @@ class PromptBuilder:
         context = show_media_once(fit_request(await self._media.add_files(context), limits))
         return batch_turns(context, self.profile.joined(context), (), told=())
 
+    def _task_blocks(self, place: Place) -> tuple[BlockLine, ...]:
+        """Return the lines about task blocks, with whom the agent may send to from a place."""
+        offered, agent = self._layout.task_blocks, self._identity.agent_named(self._agent)
+        if not agent.may_send or place.kind == "direct":
+            return offered
+        more = BlockLine(text=SEND_ELSEWHERE.format(names=", ".join(agent.may_send)))
+        return tuple(one for line in offered for one in ((line, more) if line.text.startswith(SEND) else (line,)))
+
     async def _scene(self, place: Place, models: Sequence[Model]) -> sources.Source:
         delimiter, cast = await self._delimiters.get(place), self._identity.cast
+        me = self._identity.account_in(place, self._agent)
         return sources.agent_settings(
-            persona=self._identity.persona_on(place.platform, self._agent),
-            account=self._identity.author_on(place.platform).id or None,  # in documents the persona decides
+            persona=self._identity.persona_on(me, self._agent),
+            account=self._identity.platforms[me].me.id or None,  # in documents the persona decides
             agent=OwnNames(cast.names_of(self._identity.agent_named(self._agent)), is_only=cast.is_single),
             zone=self._zone,
             delimiter=delimiter,
-            task_blocks=self._layout.task_blocks,
+            task_blocks=self._task_blocks(place),
             model=models[0].name if models else "",
             taken=media_taken(models[0]) if models else None,
         )

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.engine.background import foreign_code, log_text
+from tertulia.engine.elsewhere import Elsewhere
 from tertulia.engine.languages.lines import Lines
 from tertulia.engine.outbox_sender import OutboxSender
 from tertulia.engine.reply_parts import LongReplies, edit_draft
@@ -54,6 +55,7 @@ class RunCompletion:
         self._long_replies = long_replies
         self._sender = sender
         self._tasks = tasks
+        self._elsewhere = Elsewhere(shared)
 
     async def close_drafts(self) -> None:
         """Replace the drafts of runs that ended, or were withdrawn, without an answer."""
@@ -64,10 +66,16 @@ class RunCompletion:
                 await self._outbox.put(line)
                 self._sender.enqueue([line])
 
-    async def correction(self, texts: ParsedTexts, place: Place, response: Response) -> str | None:
+    async def correction(self, texts: ParsedTexts, run: Run, response: Response) -> str | None:
         """Return a text for the model about the blocks of its answer that cannot be used, if there are any."""
-        await self._look_up_stickers(texts, place, response.text)
+        await self._look_up(texts, run, response.text)
         return texts.correction(response)
+
+    async def _look_up(self, texts: ParsedTexts, run: Run, text: str) -> None:
+        """Look up the stickers that a text names, and where it sends."""
+        await self._look_up_stickers(texts, run.place, text)
+        for recipient in texts.recipients(text):
+            texts.set_target(recipient, await self._elsewhere.find(run, recipient))
 
     async def _look_up_stickers(self, texts: ParsedTexts, place: Place, text: str) -> None:
         """Ask the platform for the stickers that a text names."""
@@ -88,7 +96,7 @@ class RunCompletion:
         run = answered.run
         for turn in answered.turns:
             if turn.role == "model":
-                await self._look_up_stickers(texts, target.place, turn.text)
+                await self._look_up(texts, run, turn.text)
         turns = await self._long_replies.media.add_files_to_turns(answered.turns, target.place.platform)
         found = run_outcome(
             turns,
@@ -193,7 +201,7 @@ class RunCompletion:
             run=run.id,
             agent=run.agent,
             waits=not identity.cast.is_single,
-            author=identity.author_on(reply.place.platform, run.agent),
+            author=identity.author_in(reply.place, run.agent),
         )
 
     async def _end(self, run: Run, output: RunOutput) -> None:
@@ -241,6 +249,7 @@ class RunCompletion:
             run=draft.run,
             kind="notice",
             purpose="draft end",
+            agent=draft.agent,
             edits=draft.message_id,
         )
 

@@ -307,7 +307,7 @@ class _EngineHost(RunHost):
         return await dynamic.refresh(prompt) if dynamic else prompt
 
     async def correction(self, response: Response) -> str | None:
-        return await self._executor.completion.correction(self.texts, self._target.place, response)
+        return await self._executor.completion.correction(self.texts, self._begun.journal.run, response)
 
     def tool_context(self, run: Run, tool: ToolRun) -> RunContext:
         target, context = self._target, super().tool_context(run, tool)

@@ -113,6 +113,7 @@ class Command(Struct, frozen=True, kw_only=True):
     message: Message
     name: str
     argument: str
+    agent: str = ""  # whose account it names
     horizon: int  # the number of messages in the place at that time
 
 
@@ -200,6 +201,10 @@ class UpdateStore(Protocol):
     async def unread(self, platform: str) -> Sequence[Update]: ...
 
     async def last(self, place: Place) -> Message | None: ...
+
+    async def first_platform(self, place_id: str, platforms: Sequence[str]) -> str | None:
+        """Return the one of some platforms that a place with an id was stored under first."""
+        ...
 
     async def migrated_places(self) -> Mapping[PlaceKey, Place]:
         """Return the places that have migrated, by their former keys."""
@@ -372,6 +377,10 @@ class TaskStore(Protocol):
 class PlaceSettings(Protocol):
     """Settings of places (delimiter, beginning), blocked authors, and the languages of authors."""
 
+    async def listed(self) -> Sequence[Place]:
+        """Return all places, each with its last title, in the order in which they were first seen."""
+        ...
+
     async def delimiter(self, place: Place) -> str:
         """Return the word that tells our markup in a place from people's; it is made at random at the first call."""
         ...
@@ -464,6 +473,10 @@ class AgentStore(Protocol):
 
     async def stays(self, place: Place) -> Mapping[str, Sequence[AgentStay]]:
         """Return when each agent was in a place, in order."""
+        ...
+
+    async def had_several(self) -> bool:
+        """Return whether it is stored of any place who was there: then there were several agents."""
         ...
 
     async def places_of(self, agent: str) -> Sequence[Place]:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import count, takewhile
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from tertulia.run.journal import Run
 from tertulia.tasks.blocks import ParsedText, block_text, parse
 from tertulia.tasks.graph import plan
 from tertulia.tasks.kinds import KINDS, Body, Kind, is_usable, not_allowed
-from tertulia.tasks.task import Custom, Send, SendSticker, Task, TaskBlock, Think, Wait
+from tertulia.tasks.task import Custom, Send, SendSticker, Task, TaskBlock, Think, Wait, block_of
 from tertulia.turns import Turn, model
 
 MOST_STEPS = 100  # of one answer
@@ -50,10 +50,13 @@ class ParsedTexts:
     def __init__(self, kinds: Kinds = KINDS) -> None:
         self._parsed: dict[str, ParsedText] = {}
         self._faults: dict[tuple[str, str], str | None] = {}  # of stickers, by set and name; None: there is none
-        is_offered = is_usable(kinds.get("sticker", not_allowed))
-        self.kinds: Kinds = kinds
-        if is_offered:
-            self.kinds = {**kinds, "sticker": partial(_read_sticker, self._faults, kinds["sticker"])}
+        self._targets: dict[str, Place | str | None] = {}  # of what is sent elsewhere, or why it cannot; None: here
+        looked_up = {
+            "sticker": partial(_read_sticker, self._faults, kinds.get("sticker", not_allowed)),
+            "send": partial(_read_send, self._targets, kinds.get("send", not_allowed)),
+        }
+        usable = {name: kind for name, kind in looked_up.items() if is_usable(kinds.get(name, not_allowed))}
+        self.kinds: Kinds = {**kinds, **usable}
 
     def parse(self, text: str) -> ParsedText:
         found = self._parsed.get(text)
@@ -70,6 +73,21 @@ class ParsedTexts:
         """Take why a sticker cannot be sent; None if it can, or that is not known."""
         self._faults[sticker] = fault
         self._parsed.clear()
+
+    def recipients(self, text: str) -> list[str]:
+        """Return to whom a text sends elsewhere, of those that were not looked up yet."""
+        named = [one.to for one in self.parse(text).blocks if isinstance(one, Send) and one.to]
+        return [one for one in dict.fromkeys(named) if one not in self._targets]
+
+    def set_target(self, recipient: str, target: Place | str | None) -> None:
+        """Take where a message to a recipient goes: a place, or why it goes nowhere; None is where it is written."""
+        self._targets[recipient] = target
+        self._parsed.clear()
+
+    def target(self, step: TaskBlock) -> Place | None:
+        """Return the place to which a step is sent, where that is elsewhere."""
+        found = self._targets.get(step.to) if isinstance(step, Send) and step.to else None
+        return found if isinstance(found, Place) else None
 
     def correction(self, response: Response) -> str | None:
         """Return a text for the model about the blocks of its answer that cannot be used, if there are any."""
@@ -94,6 +112,16 @@ def _read_sticker(faults: Mapping[tuple[str, str], str | None], kind: Kind, body
     if isinstance(block, SendSticker) and (fault := faults.get((block.set, block.name))):
         raise InvalidValue(fault)
     return block
+
+
+def _read_send(targets: Mapping[str, Place | str | None], kind: Kind, body: Body) -> object:
+    block = kind(body)
+    if not isinstance(block, Send) or block.to is None or block.to not in targets:
+        return block
+    target = targets[block.to]
+    if isinstance(target, str):
+        raise InvalidValue(target)
+    return replace(block, to=None) if target is None else block
 
 
 def _note_on_other_blocks(parsed: ParsedText) -> str:
@@ -141,7 +169,7 @@ def run_outcome(
         unsent=max(0, len(media) - MOST_MEDIA - len(words)),
         streamed=tuple(streamed),
         turns=(turns,) if plain else tuple(_turns_of_replies(turns, replies, written)),
-        tasks=tuple(_plan(later_steps, run, target, now)),
+        tasks=tuple(_plan(later_steps, run, target, now, texts)),
         silent=silent,
     )
 
@@ -238,8 +266,12 @@ def _new_blocks(blocks: Sequence[TaskBlock], steps: Sequence[TaskBlock], *, was_
 def _split_at_wait(steps: Sequence[TaskBlock]) -> tuple[list[tuple[int, Sendable]], list[TaskBlock]]:
     """Return what is sent at once, numbered, and the rest: all after a wait, or after a custom block."""
     first = list(takewhile(lambda step: not isinstance(step, Wait | Custom), steps))
-    sendable = [(number, step) for number, step in enumerate(first) if isinstance(step, Sendable)]
-    return sendable, [step for step in first if not isinstance(step, Sendable)] + list(steps[len(first) :])
+    sendable = [(number, step) for number, step in enumerate(first) if _is_sent_here(step)]
+    return sendable, [step for step in first if not _is_sent_here(step)] + list(steps[len(first) :])
+
+
+def _is_sent_here(step: TaskBlock) -> TypeGuard[Sendable]:
+    return isinstance(step, SendSticker) or (isinstance(step, Send) and step.to is None)
 
 
 def _clean_turns(turns: Sequence[Turn], *, delimiter: str, markers: Collection[str]) -> tuple[Turn, ...]:
@@ -296,8 +328,9 @@ def _turns_of_replies(turns: Sequence[Turn], replies: Sequence[Reply], written: 
         done = ()
 
 
-def _plan(steps: Sequence[TaskBlock], run: Run, target: Message, now: datetime) -> Iterable[Task]:
+def _plan(steps: Sequence[TaskBlock], run: Run, target: Message, now: datetime, texts: ParsedTexts) -> Iterable[Task]:
     ids = (f"{run.id}-t{number}" for number in count())
+    steps = [step for step in steps if not isinstance(step, Send) or step.to is None or texts.target(step)]
     about = {"author": to_builtins(target.author), "source": target.id}
     known: dict[str, dict[str, Any]] = {
         "remember": about,
@@ -306,4 +339,6 @@ def _plan(steps: Sequence[TaskBlock], run: Run, target: Message, now: datetime) 
         "clear-conversation": {"beginning": run.horizon, **about},
     }
     for task in plan(steps, place=target.place, now=now, ids=ids, run=run.id):
-        yield replace(task, args={**task.args, **known.get(task.kind, {})})
+        elsewhere = texts.target(block_of(task)) if "to" in task.args else None
+        args = {name: value for name, value in task.args.items() if name != "to"}
+        yield replace(task, place=elsewhere or task.place, args={**args, **known.get(task.kind, {})})

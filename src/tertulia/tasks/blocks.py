@@ -34,7 +34,7 @@ from tertulia.tasks.task import Send, TaskBlock, Wait, kind_of
 
 HEADING_END = "»"  # ends the kind in a heading
 
-_WAIT = "wait"
+_SEND, _WAIT = "send", "wait"
 _LONGEST = 64  # characters of a kind, and of an id
 _MOST_BLANKS = 8  # between the parts of a heading
 _MOST_WRONG = 2  # letters in which a misspelt kind differs from the one it stands for
@@ -50,6 +50,7 @@ _HEADING = re.compile(
     rf"(?:(?P<id>[0-9]{{1,{_LONGEST}}}+)(?(bold)(?=\*\*|{_BLANK}|\r?\n|\Z)|(?={_BLANK}|\r?\n|\Z)){_BLANK}*+)?+"
     rf"(?(bold)(?(closed)|(?:\*\*:?+{_BLANK}*+)?+))"
 )
+_TO = re.compile(rf"{_BLANK}{{0,{_MOST_BLANKS}}}to{_BLANK}+([^\r\n]{{1,{2 * _LONGEST}}}+)\r?\n(?=\s*\S)", re.IGNORECASE)
 _HEADING_START = re.compile(rf"{_INDENT}(?:(?:\*\*)?+{_HASHES}(?:(?:\*\*)?+«{_KIND}»?+|\*{{1,2}}+)?+|\*{{1,2}}+)?+")
 
 
@@ -82,7 +83,7 @@ class _RawBlock(Struct, frozen=True, kw_only=True):
 
     @property
     def line(self) -> str:
-        return heading_line(self.heading.kind, self.heading.id)
+        return heading_line(self.heading.kind, self.heading.id, self.body.to)
 
 
 def parse(text: str, *, kinds: Mapping[str, Kind] = KINDS) -> ParsedText:
@@ -155,10 +156,18 @@ def _split_between(text: str, start: int, end: int, kinds: Mapping[str, Kind]) -
     ends = [heading.start for heading in headings[1:]] + [end]
     first = headings[0].start if headings else end
     blocks = [
-        _RawBlock(heading=heading, body=Body(text=trim(text[heading.end : until]), id=heading.id))
+        _RawBlock(heading=heading, body=_body(heading, text[heading.end : until], kinds))
         for heading, until in zip(headings, ends, strict=False)
     ]
     return _text_between(text, start, first), blocks
+
+
+def _body(heading: Heading, text: str, kinds: Mapping[str, Kind]) -> Body:
+    """Return the body below a heading; after that of a send may stand to whom it goes."""
+    found = _TO.match(text) if kind_named(heading.kind, kinds) == _SEND else None
+    if found is None:
+        return Body(text=trim(text), id=heading.id)
+    return Body(text=trim(text[found.end() :]), id=heading.id, to=found[1].strip(" \t*`:«»\"'") or None)
 
 
 def _headings(text: str, start: int, kinds: Mapping[str, Kind]) -> list[Heading]:
@@ -219,15 +228,15 @@ def may_become_heading(line: str) -> bool:
     return _HEADING_START.fullmatch(line) is not None
 
 
-def heading_line(kind: str, number: str | None) -> str:
+def heading_line(kind: str, number: str | None, to: str | None = None) -> str:
     """Return the heading as a line of text."""
-    return f"# «{kind}»" + (f" {number}" if number else "")
+    return f"# «{kind}»" + (f" {number}" if number else "") + (f" to {to}" if to else "")
 
 
 def block_text(block: TaskBlock) -> str:
     """Return a block as a model writes it: its heading, and its body below."""
     body = write_body(block)
-    return heading_line(kind_of(block), body.id) + (f"\n{body.text}" if body.text else "")
+    return heading_line(kind_of(block), body.id, body.to) + (f"\n{body.text}" if body.text else "")
 
 
 def kind_named(kind: str, kinds: Collection[str]) -> str | None:

@@ -51,6 +51,7 @@ class Body(Struct, frozen=True, kw_only=True):
 
     text: str
     id: str | None = None
+    to: str | None = None  # after the heading of a send
 
 
 Kind = Callable[[Body], object]  # returns a block, or a value that JSON can hold; or raises InvalidValue
@@ -112,7 +113,7 @@ def write_body(block: TaskBlock) -> Body:
     """Write *block* as the body below its heading: the inverse of `read_body`."""
     match block:
         case Send():
-            return Body(text=block.text, id=block.reply_to)
+            return Body(text=block.text, id=block.reply_to, to=block.to)
         case Wait():
             return Body(text=f"delay: {block.seconds}")
         case SendSticker():
@@ -143,7 +144,9 @@ def trim(text: str) -> str:
 def _send(body: Body) -> Send:
     if not body.text.strip():
         raise InvalidValue("there is no text below it to send")
-    return Send(text=body.text, reply_to=body.id)
+    if body.to and body.id:
+        raise InvalidValue("what is sent elsewhere answers no message here")
+    return Send(text=body.text, reply_to=body.id, to=body.to)
 
 
 def _wait(body: Body) -> Wait:

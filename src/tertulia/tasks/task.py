@@ -35,6 +35,7 @@ class _Block(Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=
 class Send(_Block, frozen=True, kw_only=True, tag="send"):
     text: str
     reply_to: str | None = None
+    to: str | None = None  # an agent or a place elsewhere, as the model names it
 
 
 class Wait(_Block, frozen=True, kw_only=True, tag="wait"):
