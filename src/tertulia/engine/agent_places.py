@@ -61,7 +61,7 @@ class AgentPlaces:
 
     async def enter(self, place: Place) -> None:
         """Store who is in a place from the next message on; before that is stored."""
-        if self._identity.cast.is_single:
+        if self._identity.sees_all:
             return
         here, key = await self.here(place), self._aliases.current(place).key
         if self._entered.get(key) == here:
@@ -81,7 +81,7 @@ class AgentPlaces:
     async def known_to(self, name: str, place: Place) -> Presence:
         """Return what an agent knows of a place."""
         agent = self._identity.agent_named(name)
-        if self._identity.cast.is_single or (agent.knows == "all" and place.kind != "direct"):
+        if self._identity.sees_all or (agent.knows == "all" and place.kind != "direct"):
             return ALWAYS
         return tuple((await self.stays(place)).get(agent.name, ()))
 
@@ -90,7 +90,7 @@ class AgentPlaces:
 
         In a direct chat nobody does: there it is the agent that answers.
         """
-        if self._identity.cast.is_single:
+        if self._identity.sees_all:
             return (None,)
         here = await self.here(place)
         others = [one for one in [agent.seen_by for agent in here.agents] if one.present or one.own]

@@ -27,6 +27,7 @@ class CastChanges:
     async def load(self) -> None:
         """Add the agents that owners have added. One that no longer goes with those of the config stays away."""
         self._configured = self._shared.identity.cast
+        self._shared.identity.had_several |= await self._store.had_several()
         if self._shared.identity.has_owners:
             self._added = {one.name: one for one in await self._store.added()}
             self._shared.identity.cast = self._with_added(self._configured)
@@ -77,6 +78,7 @@ class CastChanges:
         """Use a cast. A removed agent stops in the middle of an answer, without a word; its tasks are told of."""
         identity = self._shared.identity
         gone = [one.name for one in identity.cast.agents if cast.get(one.name) is None]
+        identity.had_several |= not (identity.cast.is_single and cast.is_single)
         identity.cast = cast
         self._shared.agent_places.clear()
         for name in gone:

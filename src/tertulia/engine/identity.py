@@ -69,6 +69,7 @@ class Identity:
         role_timeout: float = ROLE_TIMEOUT,
     ) -> None:
         self.cast = cast
+        self.had_several = not cast.is_single  # agents, also in an earlier process
         self._authors: dict[tuple[str, str], tuple[Cast, Author, Author]] = {}  # as they were made, and of what
         self._owners = frozenset(owners)
         self._role_timeout = role_timeout
@@ -83,6 +84,11 @@ class Identity:
     def persona(self, persona: Persona) -> None:
         self.cast = self.cast.with_persona(persona)
 
+    @property
+    def sees_all(self) -> bool:
+        """Whether there is one agent, and never was another: what people told that one, it does not see."""
+        return self.cast.is_single and not self.had_several
+
     def agent_named(self, name: str) -> Agent:
         """Return the agent that is stored under a name; the default agent for one that was removed."""
         return self.cast.get(name) or self.cast.default
@@ -93,7 +99,7 @@ class Identity:
 
     def seen_by(self, name: str) -> SeenBy | None:
         """Return what of memory the agent that is stored under a name sees; None for the only one, which sees all."""
-        return None if self.cast.is_single else self.agent_named(name).seen_by
+        return None if self.sees_all else self.agent_named(name).seen_by
 
     def stored(self, name: str) -> str:
         """Return the name under which an agent is stored."""

@@ -475,6 +475,10 @@ class AgentStore(Protocol):
         """Return when each agent was in a place, in order."""
         ...
 
+    async def had_several(self) -> bool:
+        """Return whether it is stored of any place who was there: then there were several agents."""
+        ...
+
     async def places_of(self, agent: str) -> Sequence[Place]:
         """Return the places where an agent is."""
         ...

@@ -78,6 +78,10 @@ class SqlAgents(Repository):
         return _STAYS.by(database, "agent", "WHERE place = :place ORDER BY agent, since", place=row)
 
     @reading
+    def had_several(self, database: Database) -> bool:
+        return database.one("SELECT 1 FROM presences LIMIT 1") is not None
+
+    @reading
     def places_of(self, database: Database, agent: str) -> Sequence[Place]:
         present = "SELECT place FROM presences WHERE agent = :agent AND until IS NULL"
         return _places(database, present, agent)

@@ -276,7 +276,9 @@ class AgentContract:
 
     @check
     async def test_an_agent_is_in_a_place_from_one_message_to_another(self, store: StoreProtocol) -> None:
+        assert not await store.agents.had_several()
         await store.agents.join(GROUP, "Kant", at=NOON)
+        assert await store.agents.had_several()
         await receive(store, a_message(), a_message(id="m2"))
         for _ in range(2):
             await store.agents.join(GROUP, "Hume", at=NOON)

@@ -3,15 +3,20 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
-from engine.agents.evening import ANN, BOB, CLEO, DAN, an_evening
-from engine.engines import DIRECT, GROUP
+from engine.agents.evening import ANN, BOB, CLEO, DAN, Evening, an_evening
+from engine.engines import DIRECT, GROUP, engine_with, talked
+from engine.engines import said as message
 from tertulia.engine.agents.agent import Agent
 from tertulia.engine.behavior import FAILED
 from tertulia.engine.limits import Limits
 from tertulia.errors import ModelUnavailable
 from tertulia.messages import Quote
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Text
 from tertulia.profiles import PROFILES
+from tertulia.store import Store
 
 FIVE = tuple(Agent(name=name) for name in ("Marie", "Albert", "Albert Einstein", "Niels", "Lise"))
 ALONE = Agent(name="Niels", knows="present")
@@ -213,3 +218,74 @@ async def test_a_quote_of_what_was_said_while_an_agent_was_away_has_no_words_for
 
         assert evening.shown("Niels") & missed == set()
         assert evening.shown("Marie") & missed == missed
+
+
+async def test_one_that_is_removed_before_its_turn_is_passed_over() -> None:
+    async with an_evening(FIVE) as evening:
+        await evening.command(ANN, "/agent add Emmy: You are Emmy.", DIRECT)
+        marie, before = evening.models["Marie"], len(evening.platform.deliveries)
+        marie.held = asyncio.Event()
+        await evening.receive(CLEO, "Marie, Emmy, Lise: go on")
+        while not marie.asked.is_set():
+            await evening.clock.advance(0.5)
+            await asyncio.sleep(0)
+        removed = asyncio.create_task(evening.command(ANN, "/agent remove Emmy", DIRECT))
+        while len(evening.platform.deliveries) == before:  # noqa: ASYNC110 (a list tells nobody)
+            await asyncio.sleep(0.001)
+        marie.held.set()
+        await removed
+
+        assert [name for name, _ in evening.since(before + 1)] == ["Marie", "Lise"]
+
+
+async def test_an_edit_that_means_another_is_answered_by_it_and_nobody_answers_twice() -> None:
+    async with an_evening(FIVE) as evening:
+        asked = await evening.receive(ANN, "Niels?")
+        await evening.settled()
+        for text in ("Marie?", "Niels and Marie?"):
+            await evening.engine.edit(replace(asked, parts=(Text(text=text),)))
+            await evening.settled()
+
+        assert [name for name, _ in evening.since(0)] == ["Niels", "Marie"]
+
+
+def roles(evening: Evening, name: str, words: str) -> list[str]:
+    return [turn.role for turn in evening.models[name].prompts[-1].turns if words in str(turn.parts)]
+
+
+async def test_the_only_agent_is_joined_by_another_and_left_alone_again() -> None:
+    async with an_evening(FIVE[:1]) as evening:
+        evening.models["Marie"].next = ["Radium glows.", "Hello Ann."]
+        evening.models["Emmy"].next = ["Symmetry."]
+        await evening.say(BOB, "Marie?")
+        await evening.say(ANN, "Hi", DIRECT)
+        told_to_marie = {one for one, (place, _) in evening.told.items() if place == DIRECT}
+
+        await evening.command(ANN, "/agent add Emmy: You are Emmy.", DIRECT)
+        said = await evening.say(BOB, "Emmy and Marie?")
+        assert said == [("Emmy", "Symmetry."), ("Marie", "I see, 3.")]
+        assert (roles(evening, "Emmy", "Radium"), roles(evening, "Marie", "Radium")) == (["user"], ["model"])
+        await evening.command(ANN, "/agent Emmy", DIRECT)
+        await evening.say(ANN, "To Emmy alone", DIRECT)
+        assert evening.shown("Emmy") & told_to_marie == set()
+        told_to_emmy = {one for one, (place, there) in evening.told.items() if place == DIRECT and "Emmy" in there}
+
+        await evening.command(ANN, "/agent remove Emmy", DIRECT)
+        await evening.say(BOB, "Marie, who said that?")
+        assert (roles(evening, "Marie", "Radium"), roles(evening, "Marie", "Symmetry")) == (["model"], ["user"])
+        await evening.say(ANN, "Where do I live?", DIRECT)
+        assert roles(evening, "Marie", "Hello Ann.") == ["model"]
+        assert len(told_to_emmy) == 2
+        assert evening.shown("Marie") & told_to_emmy == set()
+
+
+async def test_an_engine_with_one_agent_does_not_see_what_another_was_told_in_an_earlier_process(store: Store) -> None:
+    emmy, marie = Scripted("I see."), Scripted("And now?")
+    both = [Agent(name="Emmy", models=(emmy,)), Agent(name="Marie", models=(marie,))]
+    async with engine_with(emmy, store=store, agents=both) as engine:
+        await talked(engine, message("Only between us", 1))
+
+    async with engine_with(marie, store=store, agents=both[1:]) as engine:
+        await talked(engine, message("Who is there?", 2))
+
+    assert "Only between us" not in str(marie.prompts)
