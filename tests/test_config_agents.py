@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from people import NOON
-from tertulia.app import open_cast
+from tertulia.app import open_cast, open_platform, with_accounts
 from tertulia.bot_check import unknown_variables
 from tertulia.config import AgentOptions, cast_of, load_config, read_config
 from tertulia.context.values import Persona
@@ -177,3 +177,17 @@ async def test_a_model_or_tool_of_an_agent_that_cannot_be_opened_is_named() -> N
         await opened('[agents.a]\nmodel = "nothing"', models={})
     with pytest.raises(InvalidValue, match=r"^tertulia.toml:2: agents.a.tools: .*nothing"):
         await opened('[agents.a]\ntools = ["nothing"]', models={})
+
+
+def test_the_accounts_of_agents_are_platforms_by_the_names_of_their_tables(tmp_path: Path) -> None:
+    (tmp_path / "tertulia.toml").write_text(
+        '[telegram]\n[agents.Ada]\naccounts = ["telegram"]\n[agents.Bob]\naccounts = ["telegram2"]\n'
+        '[platforms.telegram2]\nuse = "telegram"\n'
+    )
+    tokens = {"TERTULIA_TELEGRAM_TOKEN": "11:secret", "TERTULIA_PLATFORMS_TELEGRAM2_TOKEN": "22:secret"}
+    file = load_config(tmp_path / "tertulia.toml", tokens)
+    platforms = [open_platform(name, one, file) for name, one in file.platforms.items()]
+
+    cast = with_accounts(cast_of(file), file, platforms)
+
+    assert [(one.name, one.accounts) for one in cast.agents] == [("Ada", ("telegram-11",)), ("Bob", ("telegram-22",))]

@@ -16,7 +16,7 @@ def test_the_table_has_the_keys_of_the_config() -> None:
 
 
 def test_the_config_of_the_page_is_read(tmp_path: Path) -> None:
-    [text] = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
+    text, _ = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
 
     config = read_config(text, {}, path=tmp_path / "tertulia.toml").config
 

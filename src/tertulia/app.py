@@ -195,6 +195,7 @@ async def open_bot(
         tools = await opened.enter_async_context(tools_of(file, store, clock.now, zone, environment))
         opened_models = None if is_given else dict(zip(models_of(file), models, strict=True))
         cast = await open_cast(file, store, opened, environment, models=opened_models, now=clock.now, zone=zone)
+        cast = with_accounts(cast, file, platforms)
         yield Engine(
             store,
             models,
@@ -305,6 +306,15 @@ async def open_cast(
         if one.tools is not None
     }
     return cast_of(file, models=found, tools=tools)
+
+
+def with_accounts(cast: Cast, file: ConfigFile, platforms: Iterable[Platform]) -> Cast:
+    """Return agents with the names of their platforms, which a config calls by its tables."""
+    names = {table: platform.name for table, platform in zip(file.platforms, platforms, strict=False)}
+    agents = [
+        replace(one, accounts=tuple(names.get(account, account) for account in one.accounts)) for one in cast.agents
+    ]
+    return replace(cast, agents=tuple(agents))
 
 
 def with_cache(model: Model, store: StoreProtocol, opened: AsyncExitStack) -> Model:
@@ -518,9 +528,8 @@ async def _apply(
         open_models = dict(zip(models_of(before), engine.models, strict=False))
         zone = after.config.zone or local_zone(environment)
         now = RealClock().now
-        await engine.set_agents(
-            await open_cast(after, engine.store, opened, environment, models=open_models, now=now, zone=zone)
-        )
+        cast = await open_cast(after, engine.store, opened, environment, models=open_models, now=now, zone=zone)
+        await engine.set_agents(with_accounts(cast, before, engine.platforms.values()))
     elif "persona" in fields:
         engine.persona = persona_of(after.config)
     if isinstance(rooms := engine.platforms.get(PLATFORM), RoomPlatform):

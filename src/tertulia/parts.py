@@ -63,6 +63,7 @@ class Media(_Part, frozen=True, kw_only=True, tag="media"):
     rendered_text: str | None = None  # what it shows or says, by our account: nothing that its sender said
     label: str | None = None  # what is known without a look at it: the set and emoji of a sticker, a file's name
     file_id: str | None = None  # by which the platform gives its bytes
+    account: str | None = None  # the platform that gives them by this id; None: that of their place
     sha256: str | None = None  # of the stored file with its bytes
     size: int | None = None  # bytes; this, the pixels and the pages as the platform says, or by the stored file
     width: int | None = None  # pixels
@@ -242,7 +243,7 @@ def made_media(media: Media, *, name: str) -> Media:
     of a platform. A sticker by its set and name stays.
     """
     unique_id = sha256(media.data).hexdigest() if media.data else media.unique_id if media.sticker else name
-    return foreign_media(replace(media, unique_id=unique_id, file_id=None))
+    return foreign_media(replace(media, unique_id=unique_id, file_id=None, account=None))
 
 
 def foreign_parts(parts: tuple[Part, ...]) -> tuple[Part, ...]:

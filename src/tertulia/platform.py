@@ -96,6 +96,7 @@ class Commanded(Struct, frozen=True, kw_only=True, tag_field="kind", tag="comman
     message: Message  # as it was posted
     name: str  # without the slash, lower case
     argument: str = ""
+    agent: str = ""  # whose account it names; empty: it is for the place. The engine sets it
 
 
 class CommandInfo(Struct, frozen=True, kw_only=True):
@@ -261,6 +262,10 @@ class Platform(ABC):
     def split(self, reply: Reply) -> Sequence[Reply]:
         """Split a reply into messages of the service. Pure: the same reply gives the same messages."""
         return split_reply(reply, self.capabilities.length)
+
+    def is_shared(self, place: Place) -> bool:
+        """Return whether all accounts on the service know a place, and the messages in it, by the same ids."""
+        return False
 
     def capabilities_in(self, place: Place) -> Capabilities:
         """Return what can be done in a place, where that is not the same in all of them."""

@@ -13,7 +13,8 @@ from msgspec import Struct
 from playwright.async_api import Browser, expect
 
 from browser.kitchen import KEY, MODEL
-from browser.visits import PHONE, Shown, shown_page, visit
+from browser.test_access import grave_violations
+from browser.visits import DESK, PHONE, Shown, shown_page, visit
 from tertulia.context.values import Persona
 from tertulia.engine.agents.agent import Agent
 from tertulia.engine.behavior import Behavior
@@ -130,6 +131,16 @@ async def test_on_a_phone_in_ukrainian_only_those_who_were_meant_have_a_cell(ago
         await visited.open("/agents")
         await expect(visited.page.get_by_role("heading", level=1)).to_have_text("Агенти")
         assert await visited.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize(("scheme", "size"), [("light", DESK), ("dark", PHONE)])
+async def test_everybody_can_use_the_views_of_several_agents(agora: Agora, scheme: str, size: dict[str, int]) -> None:
+    place, room = f"/p/web.{agora.place.id}", f"/r/{agora.place.id}"
+    async with visit(agora.shown, viewport=size, color_scheme=scheme) as visited:
+        for path in ("/agents", "/runs", "/usage?by=agent", place, f"{place}/decisions", f"{place}/strata", room):
+            await visited.open(path)
+            assert (path, await grave_violations(visited.page)) == (path, [])
+            assert await visited.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 async def test_a_guest_names_an_agent_and_sees_who_answers(agora: Agora) -> None:

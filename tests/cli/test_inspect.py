@@ -11,10 +11,12 @@ import pytest
 
 from cli.command import Here, tertulia_process
 from cli.stores import a_store, held
-from engine.engines import GROUP
-from inspector.evening import NOW, an_evening, doubt
+from engine.engines import GROUP, engine_with, talked
+from inspector.evening import NOW, an_evening, doubt, in_group
 from store.builders import PROMPT, a_run
 from tertulia import Store
+from tertulia.engine.agents.agent import Agent
+from tertulia.models import Scripted
 from tertulia.models.calls import Call
 from tertulia.turns import Layer, Prompt
 
@@ -152,3 +154,23 @@ def test_it_reads_beside_a_bot_that_runs(db: str) -> None:
         shown = tertulia_process("inspect", "Friends", "--db", db)
 
     assert (shown.returncode, shown.stderr) == (0, "")
+
+
+def test_where_there_are_several_agents_decisions_and_runs_name_theirs(here: Here, tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    agents = (Agent(name="Ada"), Agent(name="Bob"))
+
+    async def speak() -> None:
+        async with (
+            Store.open(path) as store,
+            engine_with(Scripted("Yes.", "No."), store=store, agents=agents) as engine,
+        ):
+            await talked(engine, in_group("Ada and Bob?", 1))
+
+    asyncio.run(speak())
+    (run, _) = runs_of(here, str(path))
+    place, home, one = (here("inspect", *what, "--db", str(path))[1] for what in (("Friends",), (), (run,)))
+
+    assert [row[3] for row in cells(place.splitlines()) if "Ada and Bob?" in row[2:3]] == ["Ada", "Bob"]
+    assert sorted(row[3] for row in cells(home.splitlines())[-2:]) == ["Ada", "Bob"]
+    assert f"run {run} of Ada in Friends (recorded)" in one

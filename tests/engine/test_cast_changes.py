@@ -98,3 +98,17 @@ async def test_a_part_of_an_album_that_two_answer_is_taken_once_by_each(store: S
         runs = [one.run for one in await store.inspection.runs(most=9)]
 
     assert sorted((run.agent, run.taken) for run in runs) == [("Ada", ("1",)), ("Bob", ("1",))]
+
+
+async def test_what_waits_for_an_agent_that_has_become_the_only_one_is_answered_once(store: Store) -> None:
+    platform, model = RecordedPlatform(), HeldModel("One.", "Two.", "Three.")
+    async with engine_with(model, platform, store=store, agents=[ADA, BOB]) as engine:
+        await engine.receive(said("Ada, Bob?", 1, place=GROUP))
+        await model.asked.wait()
+        await engine.set_agents([BOB])
+        model.release()
+        await engine.settled()
+        runs = [one.run for one in await store.inspection.runs(most=9)]
+
+    assert sorted((run.agent, run.status) for run in runs) == [("Ada", "failed"), ("Bob", "done")]
+    assert platform.texts == ["One."]

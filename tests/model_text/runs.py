@@ -8,6 +8,8 @@ from model_text.shown import a_section, shown_part, shown_prompt, shown_turns
 from people import NOON, a_photo
 from store.builders import a_run, a_tool_run
 from tertulia import Chat
+from tertulia.engine.elsewhere import FROM_DIRECT, NOT_ALLOWED, NOT_THERE
+from tertulia.engine.prompt_builder import SEND_ELSEWHERE
 from tertulia.errors import AnswerUnfit
 from tertulia.models.base import Finish, Response
 from tertulia.models.scripted import Scripted
@@ -83,6 +85,7 @@ BODIES = {
     "sticker": ("one line",),
     "remember": ("",),
     "send": ("",),
+    "send 12 to Plato": ("hi",),
     "block 12": ("",),
     "unblock 12": ("",),
     "clear-conversation 12": ("",),
@@ -108,6 +111,11 @@ def task_blocks() -> str:
     sections = [
         a_section("described", _lines(KINDS)),
         a_section("described where some are not allowed", _lines(offered_kinds(KINDS))),
+        a_section("described to who may send elsewhere", SEND_ELSEWHERE.format(names="Plato, telegram:-100123")),
+        a_section(
+            "problems elsewhere",
+            "\n".join((NOT_ALLOWED, FROM_DIRECT, NOT_THERE.format(names="Plato, telegram:-100123", name="Nobody"))),
+        ),
         a_section(
             "problems",
             "\n".join(

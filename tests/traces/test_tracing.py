@@ -1,5 +1,6 @@
 """Traces, as the SDK of OpenTelemetry exports them: a run, what was gathered, its calls and tools; no words unasked."""
 
+import asyncio
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 from typing import Any
@@ -14,6 +15,7 @@ from opentelemetry.trace import SpanKind, StatusCode, Tracer
 
 from engine.engines import GROUP, engine_with, said, talked
 from inspector.evening import KEY, MODEL, an_evening
+from tertulia.engine.agents.agent import Agent
 from tertulia.inspector import runs
 from tertulia.inspector.places import place_key
 from tertulia.models import Scripted
@@ -125,8 +127,6 @@ def test_names_are_those_of_the_conventions() -> None:
 
 
 async def test_each_run_of_an_engine_is_traced_until_it_is_closed() -> None:
-    import asyncio
-
     tracer, exporter = a_tracer()
     async with engine_with(Scripted("One.", "Two.")) as engine:
         tracing = asyncio.create_task(trace_runs(engine, tracer))
@@ -138,6 +138,23 @@ async def test_each_run_of_an_engine_is_traced_until_it_is_closed() -> None:
     await tracing
 
     assert [one.name for one in exporter.get_finished_spans()].count("chat scripted") == 2
+
+
+async def test_the_span_of_a_run_names_the_agent_that_answered() -> None:
+    tracer, exporter = a_tracer()
+    agents = (Agent(name="Ada"), Agent(name="Bob"))
+    async with engine_with(Scripted("Hi.", "Hello."), agents=agents) as engine:
+        tracing = asyncio.create_task(trace_runs(engine, tracer))
+        await asyncio.sleep(0)
+        await talked(engine, said("Ada?", 1, place=GROUP), said("Bob?", 2, place=GROUP))
+        while len([one for one in exporter.get_finished_spans() if not one.parent]) < 2:  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+    await tracing
+
+    roots = [span for span in exporter.get_finished_spans() if span.parent is None]
+    assert [(span.name, (span.attributes or {})[names.AGENT]) for span in roots] == [
+        ("invoke_agent Ada", "Ada"), ("invoke_agent Bob", "Bob"),
+    ]  # fmt: skip
 
 
 async def test_spans_arrive_where_the_config_says() -> None:

@@ -1,6 +1,7 @@
 """`tertulia inspect`: is the bot well, what was sent in a place, and one run from its message to its reply."""
 
 from datetime import UTC, datetime
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from datetime import date
 
     from tertulia.engine.inspection import Spent
+    from tertulia.inspector.agents import KnownAgents
     from tertulia.inspector.values import (
-        AgentBrief,
         DecisionPage,
         Home,
         LayerShown,
@@ -48,9 +49,9 @@ IDLE = 2.0  # seconds of a time line in which nothing happens, from which on the
 DECISIONS = 12  # of a place, the newest
 NEW, CACHED, NOTHING = "█", "░", "·"
 PLACES_HEAD = ("place", "state", "last message", "when", "runs", "cached", "today")
-RUNS_HEAD = ("id", "began", "place", "message", "took", "cost", "status")
+RUNS_HEAD = ("id", "began", "place", "agent", "message", "took", "cost", "status")
 MODELS_HEAD = ("model", "calls", "failed", "median", "cached", "today", "last failure")
-DECISIONS_HEAD = ("message", "who", "text", "why")
+DECISIONS_HEAD = ("message", "who", "text", "agent", "why")
 SPANS_HEAD = ("what", "", "took", "")
 LAYERS_HEAD = ("layer", "tokens", "as before", "says")
 
@@ -97,30 +98,34 @@ async def _read(
     db: "str | None", what: str | None, day: "date | None"
 ) -> "tuple[Home | None, tuple[Strata, DecisionPage] | None, RunShown | None]":
     """Return what is asked for: home, the requests and decisions of a place, or a run."""
-    from tertulia.inspector import home, places, runs, strata
+    from tertulia.inspector import agents, home, places, runs, strata
 
     now = datetime.now(UTC)
     async with open_beside(db) as store:
+        known = await _agents(store)
         if what is None:
-            return await home.home(store, now=now, agents=await _agents(store)), None, None
+            return await home.home(store, now=now, agents=agents.briefs(known)), None, None
         if what and await store.prompts.runs(what) and not await _is_place(store, what):
             return None, None, await runs.run(store, what)
         place = await find_place(store, what)
         return (
             None,
-            (await strata.strata(store, place, day, now=now), await places.decisions(store, place, now=now)),
+            (
+                await strata.strata(store, place, day, now=now),
+                await places.decisions(store, place, now=now, agents=await agents.present(store, known, place)),
+            ),
             None,
         )
 
 
-async def _agents(store: "Store") -> "tuple[AgentBrief, ...]":
-    """Return the agents of the config here, where it has several."""
+async def _agents(store: "Store") -> "KnownAgents":
+    """Return the agents of the config here."""
     from tertulia.app import known_agents
     from tertulia.config import find_config, load_config
-    from tertulia.inspector.agents import briefs
+    from tertulia.inspector.agents import KnownAgents
 
     path = find_config()
-    return briefs(await known_agents(load_config(path), store)) if path else ()
+    return await known_agents(load_config(path), store) if path else KnownAgents()
 
 
 async def _is_place(store: "Store", what: str) -> bool:
@@ -225,6 +230,7 @@ def _run_row(row: "RunRow") -> tuple[str, ...]:
     return (
         local_time(run.began_at),
         place_label(run.place),
+        one_line(run.agent, 20),
         _said(row.message, 40) if row.message else "",
         f"{run.seconds:.1f} s" if run.ended_at else "",
         _cost(row.spent),
@@ -265,9 +271,9 @@ def _print_decisions(page: "DecisionPage") -> None:
     if newest:
         print_line("")
         rows = [
-            (one_line(one.message.id), one_line(one.message.author.name, 20), _text(one.message), why)
+            (one_line(one.message.id), one_line(one.message.author.name, 20), _text(one.message), agent, why)
             for one in newest
-            for why in one.words
+            for agent, why in zip_longest((one_line(made.agent, 20) for made in one.decisions), one.words, fillvalue="")
         ]
         print_table(DECISIONS_HEAD, rows)
 
@@ -279,7 +285,8 @@ def _print_run(shown: "RunShown") -> None:
     status = {"open": "under way", "done": "done", "failed": f"failed: {one_line(run.why)}"}[run.status]
     print_line(_said(row.message, None) if row.message else f"message {one_line(run.target)}", bold=True)
     took = f" in {(run.ended_at - run.began_at).total_seconds():.1f} s" if run.ended_at else ""
-    print_line(f"run {one_line(run.id)} in {place_label(run.place)}, {local_time(run.began_at)}: {status}{took}")
+    by = f" of {one_line(run.agent)}" if run.agent else ""
+    print_line(f"run {one_line(run.id)}{by} in {place_label(run.place)}, {local_time(run.began_at)}: {status}{took}")
     print_line(f"{count_of(row.spent.calls, 'requests')}, {_money(row.spent)}; {_tokens(row.spent)}")
     if shown.spans:
         print_line("")

@@ -92,13 +92,24 @@ class Admission:
         """Return who may be meant in a place; the same object until what it is made of changes."""
         here, blocked = await self._places.here(place), await self._place_settings.blocked()
         cast, me = self._identity.cast, self._identity.platforms[place.platform].me
+        accounts = {
+            agent.name: one.me
+            for agent in cast.agents
+            for one in self._identity.platforms_beside(place.platform)
+            if one.name in agent.accounts and one.name != place.platform
+        }
         key = place.platform, tuple([agent.name for agent in here.agents]), here.default.name if here.default else None
         known = self._recipients.get(key)
-        if known is None or known.cast is not cast or (known.me, known.blocked) != (me, blocked):
+        if (
+            known is None
+            or known.cast is not cast
+            or (known.me, known.accounts, known.blocked) != (me, accounts, blocked)
+        ):
             known = self._recipients[key] = Recipients(
                 cast=cast,
                 here=here,
                 me=me,
+                accounts=accounts,
                 rule=self._behavior.answer_if and self._follows_rule,
                 blocked=blocked,
                 agents_in_a_row=self._behavior.agents_in_a_row,

@@ -1,6 +1,6 @@
 """Commands about agents: who is in a place, who answers there, and agents that owners add while the bot runs."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 from tertulia.engine.cast_changes import CastChanges
 from tertulia.engine.languages.lines import Lines
@@ -11,8 +11,6 @@ from tertulia.messages import Place
 
 RESET = "-"  # takes back what an administrator chose
 
-AgentHandler = Callable[[Command, Lines], Awaitable[tuple[str, ...]]]
-
 
 class AgentCommands:
     """Carries out `/agents` and `/agent`."""
@@ -22,81 +20,68 @@ class AgentCommands:
         self._identity = shared.identity
         self._places = shared.agent_places
         self._changes = changes
-        self.handlers: Mapping[str, AgentHandler] = {"agents": self._agents, "agent": self._agent}
 
-    async def _agents(self, command: Command, lines: Lines) -> tuple[str, ...]:
-        """`/agents` lists who is in a place, `/agents Ada, Bob` sets that, `/agents -` takes it back."""
+    async def carry_out(self, command: Command, lines: Lines) -> str:
+        """Carry out a command; return what is said. Without an argument both list who is in a place."""
         place, given = command.message.place, command.argument.strip()
-        if not given:
-            return (await self._listed(place, lines),)
-        if refused := await self._refused(command, lines):
-            return (refused,)
+        how, _, rest = given.partition(" ")
+        if command.name == "agent" and how in ("add", "remove") and rest.strip():
+            if not self._identity.is_owner(place, command.message.author):
+                return lines.only_owners
+            return await (self._add if how == "add" else self._remove)(command, rest.strip(), lines)
+        if given:
+            if refused := await self._refused(command, lines):
+                return refused
+            choose = self._with_agents if command.name == "agents" else self._with_default
+            chosen = choose(await self._places.chosen(place), given, lines)
+            if isinstance(chosen, str):
+                return chosen
+            await self._places.choose(place, chosen)
+        return await self._listed(place, lines)
+
+    def _with_agents(self, chosen: PlaceCast, given: str, lines: Lines) -> PlaceCast | str:
+        """`/agents Ada, Bob` sets who is in a place, `/agents -` takes it back."""
         names = [] if given == RESET else [name.strip() for name in given.split(",") if name.strip()]
         known = [self._identity.cast.get(name) for name in names]
         if None in known:
-            return (self._unknown(names[known.index(None)], lines),)
+            return self._unknown(names[known.index(None)], lines)
         agents = tuple(agent.name for agent in known if agent)
-        chosen = await self._places.chosen(place)
         default = chosen.default if not agents or chosen.default in agents else None
-        await self._places.choose(place, PlaceCast(agents=agents or None, default=default))
-        return (await self._listed(place, lines),)
+        return PlaceCast(agents=agents or None, default=default)
 
-    async def _agent(self, command: Command, lines: Lines) -> tuple[str, ...]:
+    def _with_default(self, chosen: PlaceCast, given: str, lines: Lines) -> PlaceCast | str:
         """`/agent NAME` says who answers in a place where nobody is named, `/agent -` takes it back."""
-        place, given = command.message.place, command.argument.strip()
-        how, _, rest = given.partition(" ")
-        if how in ("add", "remove") and rest.strip():
-            return await (self._add if how == "add" else self._remove)(command, rest.strip(), lines)
-        if not given:
-            return (await self._listed(place, lines),)
-        if refused := await self._refused(command, lines):
-            return (refused,)
-        chosen, agent = await self._places.chosen(place), None
-        if given != RESET:
-            agent = self._identity.cast.get(given)
-            if agent is None:
-                return (self._unknown(given, lines),)
+        if given == RESET:
+            return PlaceCast(agents=chosen.agents)
+        if (agent := self._identity.cast.get(given)) is None:
+            return self._unknown(given, lines)
         agents = chosen.agents
-        if agent and agents is not None and agent.name not in agents:
+        if agents is not None and agent.name not in agents:
             agents = (*agents, agent.name)
-        await self._places.choose(place, PlaceCast(agents=agents, default=agent.name if agent else None))
-        return (await self._listed(place, lines),)
+        return PlaceCast(agents=agents, default=agent.name)
 
-    async def _add(self, command: Command, given: str, lines: Lines) -> tuple[str, ...]:
+    async def _add(self, command: Command, given: str, lines: Lines) -> str:
         """`/agent add Ada: You are Ada Lovelace.`"""
         message = command.message
-        if not self._identity.is_owner(message.place, message.author):
-            return (lines.only_owners,)
         name, colon, text = given.partition(":")
         if not colon:
             name, _, text = given.partition(" ")
         if not (name := name.strip()) or not (text := text.strip()):
-            return (lines.agent_how,)
+            return lines.agent_how
         if self._changes.is_configured(name):
-            return (lines.agent_configured.format(name=name),)
+            return lines.agent_configured.format(name=name)
+        service, who = message.place.author_namespace, message.author.id
         try:
-            await self._changes.add(
-                AddedAgent(
-                    name=name,
-                    text=text,
-                    at=self._shared.now(),
-                    service=message.place.author_namespace,
-                    who=message.author.id,
-                )
-            )
+            await self._changes.add(AddedAgent(name=name, text=text, at=self._shared.now(), service=service, who=who))
         except InvalidValue as error:
-            return (str(error),)
-        return (lines.agent_added.format(name=name),)
+            return str(error)
+        return lines.agent_added.format(name=name)
 
-    async def _remove(self, command: Command, name: str, lines: Lines) -> tuple[str, ...]:
-        message = command.message
-        if not self._identity.is_owner(message.place, message.author):
-            return (lines.only_owners,)
+    async def _remove(self, _: Command, name: str, lines: Lines) -> str:
         if self._changes.is_configured(name):
-            return (lines.agent_configured.format(name=name),)
-        if not await self._changes.remove(name):
-            return (self._unknown(name, lines),)
-        return (lines.agent_removed.format(name=name),)
+            return lines.agent_configured.format(name=name)
+        is_gone = await self._changes.remove(name)
+        return lines.agent_removed.format(name=name) if is_gone else self._unknown(name, lines)
 
     async def _refused(self, command: Command, lines: Lines) -> str:
         """Return why a person may not change the agents of a place; empty if they may."""

@@ -51,7 +51,7 @@ class AnswerPreviews:
         if not self.is_visible(run.place):
             yield None
             return
-        platform = self._platforms[run.place.platform]
+        platform = self._platforms[self._shared.identity.account_in(run.place, run.agent)]
         preview = AnswerPreview()
         draft = None
         if platform.capabilities_in(run.place).drafts:
@@ -108,7 +108,7 @@ class Draft:
     def __init__(self, run: Run, target: Message, shared: Shared, sender: OutboxSender) -> None:
         self._run = run
         self._target = target
-        self._platform = shared.platforms[run.place.platform]
+        self._platform = shared.platforms[shared.identity.account_in(run.place, run.agent)]
         self._outbox = shared.store.outbox
         self._sender = sender
         self._now = shared.now
@@ -135,6 +135,7 @@ class Draft:
             reply=reply,
             made_at=self._now(),
             run=self._run.id,
+            agent=self._run.agent,
             kind="draft",
             status="sending",
             attempts=1,

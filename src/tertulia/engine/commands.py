@@ -129,7 +129,7 @@ class Commands:
     async def _run_command(self, command: Command) -> None:
         """Run one command; store its end and its reply in one transaction."""
         message = command.message
-        agent = await retry_forever(lambda: self._agent_of(message.place), sleep=self._sleep)
+        agent = await retry_forever(lambda: self._agent_of(command), sleep=self._sleep)
         lines = await retry_forever(lambda: self._translator.lines_for(message, agent), sleep=self._sleep)
         try:
             outcome = await self._outcome(command, lines)
@@ -173,18 +173,18 @@ class Commands:
             reply=Reply(place=message.place, text="\n".join(lines), reply_to=_quoted(message)),
             made_at=self._now(),
             kind="notice",
+            agent=command.agent,
         )
 
-    async def _agent_of(self, place: Place) -> str:
-        """Return the default agent of a place, as it is stored."""
+    async def _agent_of(self, command: Command) -> str:
+        """Return the agent whose account a command names, else the default one of its place, as it is stored."""
         cast = self._identity.cast
-        return (
-            "" if cast.is_single else cast.stored_name((await self._agent_places.here(place)).default or cast.default)
-        )
+        if cast.is_single or command.agent:
+            return command.agent
+        return cast.stored_name((await self._agent_places.here(command.message.place)).default or cast.default)
 
     async def _greet(self, command: Command, lines: Lines) -> CommandOutcome:
-        place = command.message.place
-        persona = self._identity.persona_on(place.platform, await self._agent_of(place))
+        persona = self._identity.persona_on(command.message.place.platform, await self._agent_of(command))
         return reply_with(lines.greeting.format(name=persona.name))
 
     async def _help(self, command: Command, lines: Lines) -> CommandOutcome:
@@ -193,7 +193,7 @@ class Commands:
         return reply_with(*help_lines(lines, owner=is_owner, several=not self._identity.cast.is_single).values())
 
     async def _about_agents(self, command: Command, lines: Lines) -> CommandOutcome:
-        return reply_with(*await self._agent_commands.handlers[command.name](command, lines))
+        return reply_with(await self._agent_commands.carry_out(command, lines))
 
     async def _memory(self, command: Command, lines: Lines) -> CommandOutcome:
         await self._wait_for_memory()
@@ -251,7 +251,7 @@ class Commands:
         except InvalidValue:
             return reply_with(lines.remind_full.format(count=MOST))
         said = lines.reminder.format(text=text)
-        name, agent = f"{PREFIX}command-{command.id}", await self._agent_of(message.place)
+        name, agent = f"{PREFIX}command-{command.id}", await self._agent_of(command)
         task = reminder_task(name, message.place, said, when=when, asked=message, agent=agent)
         told = lines.reminder_set.format(moment=format_minute(task.due_at, self._zone))
         again = [lines.reminder_again.format(when=task.again.words)] if task.again else []

@@ -35,10 +35,10 @@ class Confirmations:
 
     async def find_facts(self, message: Message) -> Sequence[Fact]:
         """Return the facts that *message* confirms by a yes; in a group it must be addressed to us."""
-        me = self._identity.author_on(message.place.platform)
-        mention = f"@{me.username.lstrip('@')}" if me.username else ""
+        ours = [one.me for one in self._identity.platforms_beside(message.place.platform)]
+        mentions = [f"@{me.username.lstrip('@')}" for me in ours if me.username]
         called = (name for agent in self._identity.cast.agents for name in agent.called)
-        names = [name for name in (mention, me.name.rstrip("*"), *called) if name]
+        names = [name for name in (*mentions, *(me.name.rstrip("*") for me in ours), *called) if name]
         if not is_yes(message, names):
             return ()
         if message.place.kind != "direct" and message.reply_to is None:

@@ -56,8 +56,11 @@ class Debounce:
             snapshot = await self._inbox.snapshot(self._place, most=MAX_WAITING)
             waiting = snapshot.waiting
             self._decisions.retain(one.message for one in waiting)
-            if decided := await self._decided_batch(snapshot):
-                return decided
+            if after := next((one.agent for one in waiting if one.agent), ""):
+                if self._speakers.has(after):
+                    return _batch_after(after, snapshot)
+                await self._shared.store.agents.drop_waiting(after, at=self._now())
+                continue
             first, left = await self._find_first(snapshot)
             if first is not None:
                 burst = burst_at(first, waiting, self._gap, self._longest)
@@ -84,25 +87,6 @@ class Debounce:
         if still is None or batch.follows:
             return still
         return await self._add_follow_ups(still)
-
-    async def _decided_batch(self, snapshot: PlaceSnapshot) -> Batch | None:
-        """Return what the next agent answers of the messages that others have answered; None where nothing is left."""
-        first = next((one for one in snapshot.waiting if one.agent), None)
-        if first is None:
-            return None
-        if not self._speakers.has(first.agent):
-            await self._shared.store.agents.drop_waiting(first.agent, at=self._now())
-            self.changed.set()
-            return None
-        mine = [one for one in snapshot.waiting if one.agent == first.agent]
-        return Batch(
-            messages=tuple([one.message for one in mine]),
-            target=mine[-1].message,
-            snapshot=snapshot,
-            decisions={one.message.id: Decision(reason="answered", address=one.address) for one in mine},
-            agent=first.agent,
-            follows=True,
-        )
 
     async def _find_first(self, snapshot: PlaceSnapshot) -> tuple[int | None, timedelta]:
         """Return the number of the first message to answer, and how long incomplete albums need.
@@ -192,3 +176,16 @@ class Debounce:
         taken = {message.id for message in burst}
         taken |= {one.id for one, decision in found if decision.run_id is not None or decision.reason == "waiting"}
         return tuple({one.id: one for one, _ in found if one.id not in taken}.values())
+
+
+def _batch_after(agent: str, snapshot: PlaceSnapshot) -> Batch:
+    """Return what an agent answers of the messages that another has answered before it."""
+    mine = [one for one in snapshot.waiting if one.agent == agent]
+    return Batch(
+        messages=tuple([one.message for one in mine]),
+        target=mine[-1].message,
+        snapshot=snapshot,
+        decisions={one.message.id: Decision(reason="answered", address=one.address) for one in mine},
+        agent=agent,
+        follows=True,
+    )

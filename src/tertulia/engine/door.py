@@ -16,6 +16,7 @@ from tertulia.engine.commands import Commands
 from tertulia.engine.memory import Memory
 from tertulia.engine.place_worker import PlaceWorkers
 from tertulia.engine.shared import Shared
+from tertulia.engine.shared_places import SharedPlaces
 from tertulia.engine.task_worker import TaskWorker
 from tertulia.errors import InvalidValue
 from tertulia.messages import Message, Place
@@ -48,6 +49,7 @@ class Door:
         self, shared: Shared, workers: PlaceWorkers, commands: Commands, tasks: TaskWorker, memory: Memory | None
     ) -> None:
         self.applying = BackgroundTasks()  # changes, from their transaction until they are acted on
+        self.shared_places = SharedPlaces(shared.identity, shared.store.updates)
         self.allowed = AllowedPlaces(shared.behavior.allowed_places, shared.identity, shared.aliases)
         self._shared = shared
         self._workers = workers
@@ -159,7 +161,10 @@ class PlatformInbox:
         if raw is not None and not isinstance(raw, bytes):
             raise InvalidValue(f"raw must be the bytes of the update, not {raw!r:.200}")
         fault = next(filter(None, map(self._fault, changes)), "")
-        made = [] if fault else self._door.attributed(changes)
+        here = [] if fault else [one for change in changes if (one := await self._at_home(change)) is not None]
+        if changes and not here and not fault:
+            return False
+        made = self._door.attributed(here)
         where = user_line(currentframe()) if fault else ""
         if len(stored := self._door.allowed.filter(made)) < len(made):
             made, raw = stored, None  # it tells of a place that is not allowed
@@ -168,15 +173,20 @@ class PlatformInbox:
         applying = self._apply(made, key, raw, f"{fault} {where and f'({where})'}".strip())
         return await asyncio.shield(self._door.applying.start(applying))  # it goes on where the caller is cancelled
 
+    async def _at_home(self, change: Change) -> Change | None:
+        return await self._retry(partial(self._door.shared_places.at_home, change))
+
     async def _apply(self, changes: Sequence[Change], key: str, raw: bytes | None, fault: str) -> bool:
         for place in {
             change.message.place.key: change.message.place for change in changes if isinstance(change, Received)
         }.values():
             await self._retry(partial(self._shared.agent_places.enter, place))
-        at, keep = self._shared.now(), self._shared.behavior.keep_updates
-        outcome = await self._retry(
-            lambda: self._updates.apply(self._platform, changes, key=key, raw=raw, at=at, keep=keep)
-        )
+        at, keep, platform = self._shared.now(), self._shared.behavior.keep_updates, self._platform
+        for change in changes:
+            if isinstance(change, Commanded) and self._door.shared_places.is_shared(change.message.place):
+                message = change.message  # which several accounts receive, and which is no message of the log
+                platform, key = message.place.platform, f"command {message.place.id} {message.id}"
+        outcome = await self._retry(lambda: self._updates.apply(platform, changes, key=key, raw=raw, at=at, keep=keep))
         if refused := fault or outcome.refused:
             log.error("update %s of %s is stored unread: %s", key, self._platform, refused)
         elif outcome.new:

@@ -10,6 +10,10 @@ from tertulia.engine.shared import Shared
 from tertulia.messages import Place
 from tertulia.run.journal import Run
 
+NOT_ALLOWED = "you may not send elsewhere"
+FROM_DIRECT = "from a direct chat nothing is sent elsewhere"
+NOT_THERE = "you may send to {names}, where they are; not to {name!r}"
+
 
 class Elsewhere:
     """Finds the place that a model names. What was said in a direct chat is sent nowhere else, and nothing to one."""
@@ -22,13 +26,13 @@ class Elsewhere:
         """Return where a message of a run to an agent or a place goes, or why nowhere; None where that is its place."""
         agent = self._shared.identity.agent_named(run.agent)
         if not agent.may_send:
-            return "you may not send elsewhere"
+            return NOT_ALLOWED
         if run.place.kind == "direct":
-            return "from a direct chat nothing is sent elsewhere"
+            return FROM_DIRECT
         found = await self._places(agent, name)
         if any(place.key == run.place.key for place in found):
             return None
-        return found[-1] if found else f"you may send to {', '.join(agent.may_send)}, where they are; not to {name!r}"
+        return found[-1] if found else NOT_THERE.format(names=", ".join(agent.may_send), name=name)
 
     async def _places(self, agent: Agent, name: str) -> Sequence[Place]:
         """Return the places that a name means and the agent may send to, the one that was seen last at the end."""

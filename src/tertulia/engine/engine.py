@@ -318,7 +318,7 @@ class Engine:
             reply=reply,
             made_at=self._shared.now(),
             kind="notice",
-            author=identity.author_on(place.platform, agent),
+            author=identity.author_in(place, agent),
             agent=agent,
             waits=not identity.cast.is_single,
         )

@@ -120,6 +120,24 @@ class Identity:
             self._authors[platform, agent] = known
         return known[2]
 
+    def author_in(self, place: Place, agent: str = "") -> Author:
+        """Return an agent as an author in a place: the account by which it speaks there."""
+        return self.author_on(self.account_in(place, agent), agent)
+
+    def account_in(self, place: Place, agent: str) -> str:
+        """Return the platform by whose account an agent speaks in a place: its own one, where that sees the place."""
+        own = self.agent_named(agent).accounts if agent and self.is_shared(place) else ()
+        beside = [one.name for one in self.platforms_beside(place.platform)] if own else []
+        return next((one for one in own if one in beside and place.platform not in own), place.platform)
+
+    def is_shared(self, place: Place) -> bool:
+        return place.platform in self.platforms and self.platforms[place.platform].is_shared(place)
+
+    def platforms_beside(self, platform: str) -> list[Platform]:
+        """Return the platforms on the service of one, in their order, with itself."""
+        service = self.platforms[platform].service
+        return [one for one in self.platforms.values() if one.service == service]
+
     def account_agent(self, platform: str) -> str:
         """Return the stored name of the agent that an account of ours is: its own one, else the default agent."""
         own = (one for one in self.cast.agents if platform in one.accounts)
@@ -131,20 +149,28 @@ class Identity:
         Its media name no stored file: only we know which file belongs to whom.
         Platforms need not know the persona of their account. The personas of other authors stay: they mark agents.
         """
-        agent = self.account_agent(message.place.platform)
-        me, quote, origin = self.author_on(message.place.platform, agent), message.reply_to, message.forwarded_from
+        accounts = {one.me.id: one.name for one in self.platforms_beside(message.place.platform)}
+        author, quote, origin = message.author, message.reply_to, message.forwarded_from
         message = replace(
-            message, place=self.with_service(message.place), parts=foreign_parts(message.parts), agent=None
+            message,
+            place=self.with_service(message.place),
+            author=self._with_persona(author, accounts),
+            parts=foreign_parts(message.parts),
+            agent=self.account_agent(accounts[author.id]) if author.id in accounts else None,
         )
-        if message.author.id == me.id:
-            message = replace(message, author=replace(message.author, persona=me.persona), agent=agent)
         if quote is not None:
-            is_mine = quote.author is not None and quote.author.id == me.id
-            author = replace(quote.author, persona=me.persona) if quote.author and is_mine else quote.author
-            message = replace(message, reply_to=replace(quote, author=author, parts=foreign_parts(quote.parts)))
-        if origin is not None and origin.id == me.id:
-            message = replace(message, forwarded_from=replace(origin, persona=me.persona))
+            cited = quote.author and self._with_persona(quote.author, accounts)
+            message = replace(message, reply_to=replace(quote, author=cited, parts=foreign_parts(quote.parts)))
+        if origin is not None and origin.id in accounts:
+            message = replace(message, forwarded_from=self._with_persona(origin, accounts))
         return message
+
+    def _with_persona(self, author: Author, accounts: Mapping[str, str]) -> Author:
+        """Return an author with our persona, if it is one of our accounts: they are platforms, by the ids of these."""
+        if author.id not in accounts:
+            return author
+        account = accounts[author.id]
+        return replace(author, persona=self.persona_on(account, self.account_agent(account)).name)
 
     def with_service(self, place: Place) -> Place:
         """Return *place* with the service of its platform."""

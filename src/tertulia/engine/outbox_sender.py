@@ -148,7 +148,7 @@ class OutboxSender:
 
     async def _send_with_retries(self, item: OutboxItem) -> None:
         """Send one item; retry with backoff until it is sent, dropped or doubtful."""
-        platform = self._platforms[item.reply.place.platform]
+        platform = self._platforms[self._shared.identity.account_in(item.reply.place, item.agent)]
         for failures in count(1):
             item, wait = await asyncio.shield(self._attempts.start(self._attempt(platform, item, failures)))
             if item.status not in ("waiting", "sending"):
@@ -225,7 +225,13 @@ class OutboxSender:
         words = lines.refused_rest if item.part else lines.refused
         reply = replace(item.reply, text=words, media=())
         return OutboxItem(
-            id=f"{item.id}-refused", reply=reply, made_at=self._now(), run=item.run, task=item.task, kind="error"
+            id=f"{item.id}-refused",
+            reply=reply,
+            made_at=self._now(),
+            run=item.run,
+            task=item.task,
+            agent=item.agent,
+            kind="error",
         )
 
     async def _send_once(self, platform: Platform, item: OutboxItem, delivery: Delivery, *, is_known: bool) -> Attempt:
@@ -262,10 +268,11 @@ class OutboxSender:
     async def _refused(self, item: OutboxItem, delivery: Delivery, error: SendRefused, *, is_known: bool) -> Attempt:
         """Return what becomes of an item after a refusal: it is to go in another form, or is doubtful, or dropped."""
         dropped = replace(item, status="dropped", sent_at=None, why=reason_of(error))
-        if error.left:
+        if error.left and self._shared.identity.account_in(item.reply.place, item.agent) == item.reply.place.platform:
             await retry_forever(
                 lambda: self._shared.store.updates.leave(item.reply.place, at=self._now()), sleep=self._sleep
             )
+        if error.left:
             return Attempt(item=dropped)
         if item.edits is not None:
             return Attempt(item=_without_draft(item, reason_of(error)))

@@ -66,7 +66,7 @@ class PlaceWorker:
     def __init__(self, place: Place, parts: WorkerParts, *, runs: Sequence[Run] | None = ()) -> None:
         self.place = place
         self.keys = [place.key]  # of the place and of its former ids, the newest last
-        self.answering: str | None = None  # the agent that answers now, as it is stored
+        self.answering: str | None = None  # the name of the agent that answers now
         self.answered: Message | None = None  # the target of the batch in work, also before its run is stored
         self._parts = parts
         self._shared, self._store = parts.shared, parts.shared.store
@@ -122,7 +122,8 @@ class PlaceWorker:
             return False
         self.answered = batch.target
         await self._run_stoppable(self._answer_in_turn(batch))
-        return self._open_runs is None or bool(batch.meant) or len(batch.snapshot.waiting) > len(batch.messages)
+        may_wait = bool(batch.meant) or len(batch.snapshot.waiting) > len(batch.messages)
+        return self._open_runs is None or may_wait or not self._parts.speakers.has(batch.agent)
 
     async def _answer_in_turn(self, batch: Batch) -> None:
         """Answer a batch; an agent that answers after another sees what that one has said, if it comes in time."""
@@ -154,7 +155,9 @@ class PlaceWorker:
     async def answer(self, batch: Batch) -> None:
         """Answer a batch of messages with one run."""
         parts, speaker, output = self._parts, self._parts.speakers.named(batch.agent), None
-        self.answering = speaker.name
+        if not parts.speakers.has(batch.agent):
+            return  # it was removed since: what is undecided is decided again
+        self.answering = speaker.agent.name
         async with AsyncExitStack() as around:
             for check in parts.checks:
                 batch = await around.enter_async_context(check.around(batch, speaker))
@@ -190,7 +193,7 @@ class PlaceWorker:
             await completion.complete_silently(run, why=AGENT_REMOVED)
             return
         speaker = parts.speakers.named(run.agent)
-        self.answering = speaker.name
+        self.answering = speaker.agent.name
         await parts.rate.count_resumed(target)
         dynamic = speaker.prompts.resumed_layer(run, target, speaker.models, self._store.place_settings.beginning)
         begun = Begun(replace(journal, run=run), target, dynamic)

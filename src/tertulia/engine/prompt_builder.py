@@ -175,9 +175,10 @@ class PromptBuilder:
 
     async def _scene(self, place: Place, models: Sequence[Model]) -> sources.Source:
         delimiter, cast = await self._delimiters.get(place), self._identity.cast
+        me = self._identity.account_in(place, self._agent)
         return sources.agent_settings(
-            persona=self._identity.persona_on(place.platform, self._agent),
-            account=self._identity.author_on(place.platform).id or None,  # in documents the persona decides
+            persona=self._identity.persona_on(me, self._agent),
+            account=self._identity.platforms[me].me.id or None,  # in documents the persona decides
             agent=OwnNames(cast.names_of(self._identity.agent_named(self._agent)), is_only=cast.is_single),
             zone=self._zone,
             delimiter=delimiter,

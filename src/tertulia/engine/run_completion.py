@@ -201,7 +201,7 @@ class RunCompletion:
             run=run.id,
             agent=run.agent,
             waits=not identity.cast.is_single,
-            author=identity.author_on(reply.place.platform, run.agent),
+            author=identity.author_in(reply.place, run.agent),
         )
 
     async def _end(self, run: Run, output: RunOutput) -> None:
@@ -249,6 +249,7 @@ class RunCompletion:
             run=draft.run,
             kind="notice",
             purpose="draft end",
+            agent=draft.agent,
             edits=draft.message_id,
         )
 

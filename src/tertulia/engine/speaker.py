@@ -64,7 +64,7 @@ class Speaker:
             horizon=0,
             model=self.models[0].name,
             profile=self.prompts.profile.name,
-            agent=self.name,
+            agent=decisions[target.id].agent or self.name,  # the name under which its messages wait
             decisions=decisions,
         )
 

@@ -113,6 +113,7 @@ class Command(Struct, frozen=True, kw_only=True):
     message: Message
     name: str
     argument: str
+    agent: str = ""  # whose account it names
     horizon: int  # the number of messages in the place at that time
 
 
@@ -200,6 +201,10 @@ class UpdateStore(Protocol):
     async def unread(self, platform: str) -> Sequence[Update]: ...
 
     async def last(self, place: Place) -> Message | None: ...
+
+    async def first_platform(self, place_id: str, platforms: Sequence[str]) -> str | None:
+        """Return the one of some platforms that a place with an id was stored under first."""
+        ...
 
     async def migrated_places(self) -> Mapping[PlaceKey, Place]:
         """Return the places that have migrated, by their former keys."""

@@ -245,7 +245,7 @@ class TaskWorker:
                 kind="notice" if notices else "task",
                 agent=task.agent,
                 waits=not (notices or self._shared.identity.cast.is_single),
-                author=None if notices else self._shared.identity.author_on(reply.place.platform, task.agent),
+                author=None if notices else self._shared.identity.author_in(reply.place, task.agent),
                 turns=_written(task, reply),
             )
             for number, reply in enumerate(replies)

@@ -278,6 +278,7 @@ class MediaFetcher:
 
     async def _foreign_bytes(self, media: Media, platform: str) -> object:
         if media.file_id:
+            platform = media.account or platform
             if platform not in self._platforms:
                 raise MediaUnavailable(f"there is no platform {platform!r}", for_now=True)
             return await self._platforms[platform].fetch(media, limit=self.largest)

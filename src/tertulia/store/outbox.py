@@ -50,6 +50,8 @@ _IN_DOUBT = """WHERE place = :place AND status IN ('waiting', 'sending', 'doubtf
 _END_ATTEMPT = """UPDATE delivery_attempts SET ended_at = :at, outcome = 'sent'
     WHERE outgoing_id = :outgoing_id AND ended_at IS NULL"""
 
+_WITHOUT_MARKUP = dict.fromkeys(map(ord, "*_`~\\"))
+
 NewStatus = Literal["waiting", "dropped"]  # by a decision of the operator
 _DECIDABLE: Mapping[NewStatus, tuple[SendStatus, SendStatus]] = {
     "waiting": ("doubtful", "dropped"),
@@ -212,16 +214,13 @@ def settle(database: Database, delivered: Delivered, at: datetime) -> None:
 
 
 def settle_shown(database: Database, shown: Message, at: datetime) -> bool:
-    """Take the oldest reply in doubt that says what a message of our account says as sent; return whether one does.
-
-    A message that is known already is no new reply.
-    """
+    """Return whether a message of our account is a reply. The oldest in doubt that says the same is sent then."""
     place = find_place(database, shown.place)
-    is_sent = "SELECT 1 FROM outbox WHERE place = :place AND message_id = :message_id"
-    if place is None or message_rows.find_message(database, place, shown.id) is not None:
+    if place is None or shown.forwarded_from or message_rows.find_message(database, place, shown.id) is not None:
         return False
-    if shown.forwarded_from or database.one(is_sent, place=place, message_id=shown.id):
-        return False
+    is_sent = "SELECT 1 FROM outbox WHERE place = :place AND message_id = :message_id AND status = 'sent'"
+    if database.one(is_sent, place=place, message_id=shown.id):
+        return True
     said = next((one for one in REPLIES.all(database, _IN_DOUBT, place=place) if _says(one, shown)), None)
     if said is not None:
         _settle(database, said, shown.id, at)
@@ -229,10 +228,14 @@ def settle_shown(database: Database, shown: Message, at: datetime) -> bool:
 
 
 def _says(outgoing: OutboxItem, shown: Message) -> bool:
-    """Return whether a message of our account may be a reply: it has its text, and as many media."""
+    """Return whether a message of our account may be a reply: it has its words, in any markup, and as many media."""
     reply, media = outgoing.reply, [part for part in shown.parts if isinstance(part, Media)]
     is_ours = outgoing.author is None or outgoing.author.id == shown.author.id
-    return is_ours and reply.text.strip() == shown.text.strip() and len(reply.media) == len(media)
+    return is_ours and _words(reply.text) == _words(shown.text) and len(reply.media) == len(media)
+
+
+def _words(text: str) -> list[str]:
+    return text.translate(_WITHOUT_MARKUP).split()
 
 
 def _settle(database: Database, outgoing: OutboxItem, message_id: str, at: datetime) -> None:

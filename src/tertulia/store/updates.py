@@ -47,7 +47,7 @@ _INSERT = """INSERT INTO updates (platform, update_key, at, is_read, raw)
 _READ_AGAIN = """UPDATE updates SET is_read = 1, raw = coalesce(:raw, raw)
     WHERE platform = :platform AND update_key = :key AND is_read = 0 RETURNING id"""
 
-_COMMANDS = Rows(Command, "commands", "id message name=command argument horizon")
+_COMMANDS = Rows(Command, "commands", "id message name=command argument agent horizon")
 
 
 class SqlUpdates(Repository):
@@ -98,6 +98,14 @@ class SqlUpdates(Repository):
         """Return the newest message of a place that is not the agent's own."""
         which = "WHERE m.place = :place AND m.own = 0 ORDER BY m.number DESC LIMIT 1"
         return message_rows.MESSAGES.one(database, which, place=find_place(database, place))
+
+    @reading
+    def first_platform(self, database: Database, place_id: str, platforms: Sequence[str]) -> str | None:
+        select = (
+            "SELECT platform FROM places WHERE place_id = :place_id AND platform IN (:platforms) ORDER BY id LIMIT 1"
+        )
+        found: str | None = database.value(select, place_id=clean(place_id), platforms=list(platforms))
+        return found
 
     @reading
     def migrated_places(self, database: Database) -> Mapping[PlaceKey, Place]:
@@ -211,13 +219,14 @@ def _add_command(database: Database, change: Commanded, at: datetime) -> None:
     place = upsert_place(database, message.place)
     upsert_title(database, message.place, place)
     database.run(
-        """INSERT INTO commands (place, name, message, command, argument, horizon)
-            SELECT id, :name, :message, :command, :argument, messages FROM places WHERE id = :place""",
+        """INSERT INTO commands (place, name, message, command, argument, agent, horizon)
+            SELECT id, :name, :message, :command, :argument, :agent, messages FROM places WHERE id = :place""",
         place=place,
         name=upsert_name(database, message.place.author_namespace, message.author, at),
         message=dumps(message),
         command=clean(change.name),
         argument=clean(change.argument),
+        agent=clean(change.agent),
     )
 
 

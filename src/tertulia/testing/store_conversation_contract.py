@@ -345,6 +345,19 @@ class ConversationContract:
         assert await apply(store, at=NOON + timedelta(days=9)) == UpdateResult(new=False)
 
     @check
+    async def test_a_place_of_several_accounts_is_found_again(self, store: StoreProtocol) -> None:
+        other = a_message(id="m2", place=replace(GROUP, platform="telegram2"))
+        said = Commanded(message=a_message(), name="help", agent="Ada")
+        await apply(store, said)
+        await store.inbox.receive(other, at=NOON)
+
+        both = ["telegram2", GROUP.platform]
+        assert await store.updates.first_platform(GROUP.id, both) == GROUP.platform
+        assert await store.updates.first_platform(GROUP.id, ["telegram2"]) == "telegram2"
+        assert await store.updates.first_platform("elsewhere", both) is None
+        assert [one.agent for one in await store.updates.commands()] == ["Ada"]
+
+    @check
     async def test_a_command_is_there_until_it_was_carried_out(self, store: StoreProtocol) -> None:
         said = a_message("/forget tea", id="9")
         await apply(store, Received(message=a_message("one", id="1")))

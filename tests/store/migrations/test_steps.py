@@ -8,7 +8,7 @@ from tertulia.store.migrations.memory_tables import FILES, MEMORY, SEARCH
 from tertulia.store.migrations.steps import EDITION
 from tertulia.store.migrations.tables import CHATS, CONVERSATIONS, RUNS
 
-TABLES = {33: "097908a0fc984c56"}  # the digest of the statements of each edition
+TABLES = {34: "6d6554a2547ff190"}  # the digest of the statements of each edition
 
 
 def test_tables_that_change_have_another_edition() -> None:

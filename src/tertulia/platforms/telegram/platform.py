@@ -72,6 +72,7 @@ FIRST_RETRY, LONGEST_RETRY = 1.0, 30.0  # seconds until updates are asked for ag
 WEBHOOK_CHECK = 300.0  # seconds between two looks at the webhook
 CONFLICT_PAUSE = 5.0  # seconds to wait while another program gets our updates
 
+_SHARED = re.compile(r"-100\d{10,}")  # the id of a supergroup or a channel
 _WITHOUT_CAPTION = ("sticker", "video_note")
 _GONE = (  # we can send nothing more to the chat
     "bot was blocked by the user", "user is deactivated", "bot was kicked", "bot is not a member", "chat not found",
@@ -158,6 +159,10 @@ class Telegram(Platform):
                 await asyncio.Event().wait()
         finally:
             self._inbox = None
+
+    def is_shared(self, place: Place) -> bool:
+        """Supergroups and channels: elsewhere each bot has ids of its own."""
+        return _SHARED.fullmatch(place.id) is not None
 
     def capabilities_in(self, place: Place) -> Capabilities:
         """A preview that vanishes in direct chats; a message that is edited elsewhere, less often."""

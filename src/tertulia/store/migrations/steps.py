@@ -7,7 +7,7 @@ from tertulia.store.database import Connection
 from tertulia.store.migrations.memory_tables import FILES, MEMORY, SEARCH
 from tertulia.store.migrations.tables import CHATS, CONVERSATIONS, RUNS
 
-EDITION = 33  # of m001, which is changed in place until the first release; raise it with each change
+EDITION = 34  # of m001, which is changed in place until the first release; raise it with each change
 Migration = Callable[[Connection], None]
 
 

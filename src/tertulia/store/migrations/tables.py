@@ -156,6 +156,7 @@ CONVERSATIONS = (
         message TEXT NOT NULL,
         command TEXT NOT NULL,
         argument TEXT NOT NULL,
+        agent TEXT NOT NULL DEFAULT '',  -- whose account it names; empty: it is for the place
         horizon INTEGER NOT NULL  -- messages of the place when it was given
     )""",
     "CREATE INDEX commands_by_name ON commands (name)",
