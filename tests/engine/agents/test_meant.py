@@ -154,6 +154,7 @@ def test_several_accounts_in_one_group_are_their_agents() -> None:
         (a_message("yes", author=ACCOUNT, reply_to=OF_BOT), "Marie", "Albert", ["Albert: reply"]),
         (a_message("yes", author=ACCOUNT, reply_to=OF_BOT), "Marie", "Marie", ["our own"]),
         (a_message("yes", author=ACCOUNT, reply_to=OF_BOT), "Marie", "", ["Gryag: reply"]),
+        (a_message("and Albert?", author=ACCOUNT, reply_to=OF_BOT), "Marie", "", ["Albert: name"]),
         (a_message("Gryag, Marie", author=ACCOUNT), "", None, ["Marie: name"]),
         (a_message("Gryag, Marie", author=ACCOUNT), None, None, ["Marie: name"]),
         (a_message("Marie, hi", author=ACCOUNT), "Removed", None, ["Marie: name"]),

@@ -18,6 +18,7 @@ Rule = Callable[[Message], bool]
 Addressed = list[tuple[Agent, Address]]
 
 CALLS: tuple[Address, ...] = ("mention", "reply", "name")  # how a message calls agents; the first that it has decides
+AGENT_CALLS: tuple[Address, ...] = ("mention", "name", "reply")  # how one of an agent does: it quotes what it answers
 
 
 class Recipients(Struct, frozen=True, kw_only=True, dict=True):
@@ -93,7 +94,7 @@ class Recipients(Struct, frozen=True, kw_only=True, dict=True):
         """Return the agents that a message mentions, else the one that it quotes, else those that it names."""
         agents = {agent.name: agent for agent in self.here.agents if agent.name != besides}
         found = self._find_names(message)
-        for how in CALLS:
+        for how in CALLS if besides is None else AGENT_CALLS:
             called = [quoted] if how == "reply" else [one.agent for one in found if one.address == how]
             if names := [name for name in dict.fromkeys(called) if name in agents]:
                 return [(agents[name], self._address(message, quoted, name, how)) for name in names if name is not None]
