@@ -498,6 +498,29 @@ async def test_a_signal_ends_the_run_of_an_engine(store: Store, name: signal.Sig
     await Engine(store, Scripted(), [Asking()]).run()
 
 
+async def test_one_signal_ends_all_engines_of_a_process_and_then_the_old_handlers_stand() -> None:
+    before, first_runs = signal.getsignal(signal.SIGTERM), asyncio.Event()
+
+    class Asking(RecordedPlatform):
+        def __init__(self, *, asks: bool) -> None:
+            super().__init__()
+            self.asks = asks
+
+        async def run(self, inbox: Inbox) -> None:
+            if self.asks:
+                await first_runs.wait()
+                os.kill(os.getpid(), signal.SIGTERM)
+            first_runs.set()
+            await asyncio.Event().wait()
+
+    async with Store.open(":memory:") as one, Store.open(":memory:") as two:
+        await asyncio.gather(
+            Engine(one, Scripted(), [Asking(asks=False)]).run(), Engine(two, Scripted(), [Asking(asks=True)]).run()
+        )
+
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
 async def test_what_is_under_way_at_a_signal_is_answered_once_by_the_next_process(store: Store) -> None:
     model = HeldModel("Never.")
 

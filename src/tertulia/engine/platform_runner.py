@@ -36,19 +36,34 @@ async def announce_commands(platform: Platform, shared: Shared) -> None:
         log.warning("%s could not announce the commands: %s", platform.name, log_text(error))
 
 
+_stopping: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}  # what all engines of this process wait for
+_handlers: dict[signal.Signals, Any] = {}  # those that stood before the first of these engines
+
+
 @asynccontextmanager
 async def stop_signals() -> AsyncIterator[asyncio.Event]:
-    """Yield an event that SIGTERM and Ctrl-C set. Outside the main thread nothing sets it."""
-    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
-    before: dict[signal.Signals, Any] = {}
-    for name in (signal.SIGTERM, signal.SIGINT):
+    """Yield an event that SIGTERM and Ctrl-C set, for all engines of the process at once.
+
+    Nothing sets it where no engine runs in the main thread.
+    """
+    stopped = asyncio.Event()
+    _stopping[stopped] = asyncio.get_running_loop()
+    for name in {signal.SIGTERM, signal.SIGINT} - set(_handlers):
         with suppress(ValueError):
-            before[name] = signal.signal(name, lambda *_: loop.call_soon_threadsafe(stopped.set))
+            _handlers[name] = signal.signal(name, _stop_all)
     try:
         yield stopped
     finally:
-        for name, handler in before.items():
-            signal.signal(name, handler or signal.SIG_DFL)
+        del _stopping[stopped]
+        while not _stopping and _handlers:
+            name, handler = _handlers.popitem()
+            with suppress(ValueError):
+                signal.signal(name, handler or signal.SIG_DFL)
+
+
+def _stop_all(*_: object) -> None:
+    for stopped, loop in list(_stopping.items()):
+        loop.call_soon_threadsafe(stopped.set)
 
 
 async def runs_before(event: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
