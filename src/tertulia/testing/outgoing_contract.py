@@ -10,7 +10,7 @@ from tertulia.messages import Author, Place
 from tertulia.platform import Capabilities
 from tertulia.testing.contract_session import Session, check, require, text_of
 from tertulia.testing.fakes import HeldModel
-from tertulia.testing.platform_world import Missing, Shown
+from tertulia.testing.platform_world import Missing, PlatformWorld, Shown
 
 
 class OutgoingContract:
@@ -85,6 +85,8 @@ class OutgoingContract:
 
     @check
     async def test_a_message_that_the_platform_sees_before_its_receipt_is_one_message(self, session: Session) -> None:
+        if type(session.world).echo is PlatformWorld.echo:  # it may show nothing before the receipt
+            raise Missing("echo")
         for place in await _places(session):
             await session.start()
             session.receipts.clear()

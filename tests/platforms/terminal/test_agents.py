@@ -6,7 +6,7 @@ import pytest
 
 from cli.command import tertulia
 from platforms.terminal.pseudo import terminal
-from platforms.terminal.test_main import FLASH, FORKED, beside, environment, piped_here
+from platforms.terminal.test_main import CHAT, FLASH, beside, environment, piped_here
 from platforms.terminal.test_session import Talk
 from tertulia.context.values import Persona
 from tertulia.engine.agents.agent import Agent, Cast
@@ -96,7 +96,7 @@ def test_an_agent_that_is_not_there_is_one_line(tmp_path: Path, monkeypatch: pyt
 async def test_the_line_says_whom_one_speaks_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tertulia.toml").write_text(CONFIG)
     monkeypatch.chdir(tmp_path)
-    async with GeminiSim(behaviour=Echo()) as sim, terminal(*FORKED, *FLASH, environment=environment(sim)) as tty:
+    async with GeminiSim(behaviour=Echo()) as sim, terminal(*CHAT, *FLASH, environment=environment(sim)) as tty:
         await tty.see("Ada >")
         tty.type("/agent Bob\r")
         await tty.see("Bob >")
