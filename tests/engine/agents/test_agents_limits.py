@@ -15,7 +15,7 @@ from tertulia.engine.languages.lines import ENGLISH
 from tertulia.engine.languages.ukrainian import UKRAINIAN
 from tertulia.engine.limits import Cap, Limits
 from tertulia.engine.store_protocols import PlaceCast
-from tertulia.errors import InvalidValue, ModelUnavailable
+from tertulia.errors import InvalidValue, QuotaExhausted
 from tertulia.models.scripted import Scripted
 from tertulia.platform import Commanded
 from tertulia.store import Store
@@ -93,7 +93,7 @@ async def test_people_are_answered_as_often_as_an_engine_answers_whoever_answers
 
 
 async def test_an_agent_speaks_its_language_to_whom_speaks_an_unknown_one(store: Store) -> None:
-    platform, model = RecordedPlatform(), Scripted(*[ModelUnavailable("no")] * 30)
+    platform, model = RecordedPlatform(), Scripted(*[QuotaExhausted("no")] * 3)
     agents = [Agent(name="Kant"), Agent(name="Mavka", language="uk")]
 
     async with engine_with(model, platform, store=store, agents=agents) as engine:
@@ -104,8 +104,8 @@ async def test_an_agent_speaks_its_language_to_whom_speaks_an_unknown_one(store:
         await engine.settled()
 
     assert platform.texts == [
-        ENGLISH.model_unavailable,
-        UKRAINIAN.model_unavailable,
-        ENGLISH.model_unavailable,
+        ENGLISH.quota_exhausted,
+        UKRAINIAN.quota_exhausted,
+        ENGLISH.quota_exhausted,
         UKRAINIAN.greeting.format(name="Mavka"),
     ]
