@@ -92,12 +92,8 @@ class Admission:
         """Return who may be meant in a place; the same object until what it is made of changes."""
         here, blocked = await self._places.here(place), await self._place_settings.blocked()
         cast, me = self._identity.cast, self._identity.platforms[place.platform].me
-        accounts = {
-            agent.name: one.me
-            for agent in cast.agents
-            for one in self._identity.platforms_beside(place.platform)
-            if one.name in agent.accounts and one.name != place.platform
-        }
+        beside = [one for one in self._identity.platforms_beside(place.platform) if one.name != place.platform]
+        accounts = {owner.name: one.me for one in beside if (owner := cast.owner_of(one.name))}
         key = place.platform, tuple([agent.name for agent in here.agents]), here.default.name if here.default else None
         known = self._recipients.get(key)
         if (

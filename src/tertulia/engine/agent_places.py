@@ -81,7 +81,7 @@ class AgentPlaces:
     async def known_to(self, name: str, place: Place) -> Presence:
         """Return what an agent knows of a place."""
         agent = self._identity.agent_named(name)
-        if self._identity.sees_all or (agent.knows == "all" and place.kind != "direct"):
+        if self._identity.sees_all or not agent.seen_by.is_limited_in(place):
             return ALWAYS
         return tuple((await self.stays(place)).get(agent.name, ()))
 

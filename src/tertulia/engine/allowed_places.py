@@ -1,7 +1,7 @@
 """Allowed places: where the agent takes part at all. Elsewhere nothing is stored, learned or answered."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -39,7 +39,7 @@ class AllowedPlaces:
         self._aliases = aliases
         self._logged: set[tuple[str, str]] = set()
 
-    def filter(self, changes: Sequence[Change]) -> list[Change]:
+    def filter(self, changes: Iterable[Change]) -> list[Change]:
         """Return the changes in places that are allowed. The first of another place is logged."""
         return [change for change in changes if self._allows(change)]
 

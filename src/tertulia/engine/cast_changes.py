@@ -1,6 +1,7 @@
 """Changes of the cast: agents are added, changed and removed while the engine runs."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from tertulia.context.values import Persona
 from tertulia.engine.agents.agent import Agent, Cast
@@ -30,7 +31,7 @@ class CastChanges:
         self._shared.identity.had_several |= await self._store.had_several()
         if self._shared.identity.has_owners:
             self._added = {one.name: one for one in await self._store.added()}
-            self._shared.identity.cast = self._with_added(self._configured)
+            self._shared.identity.cast = with_added(self._configured, self._added.values())
         for name in await self._store.awaited():
             if self._shared.identity.cast.get(name) is None:
                 await self._drop(name)
@@ -38,7 +39,7 @@ class CastChanges:
     async def configure(self, cast: Cast) -> None:
         """Take over the agents of a config."""
         self._configured = cast
-        await self._set(self._with_added(cast))
+        await self._set(with_added(cast, self._added.values()))
 
     def is_configured(self, name: str) -> bool:
         return any(name_key(one.name) == name_key(name) for one in self._configured.agents)
@@ -47,13 +48,9 @@ class CastChanges:
         """Add an agent, or change one that was added; raise `InvalidValue` where people could not tell it apart."""
         if self._configured.is_single and not self._configured.default.name:
             raise InvalidValue("the first agent needs a name before there can be another: persona.name")
-        known = self._added
-        self._added = {**{k: v for k, v in known.items() if name_key(k) != name_key(added.name)}, added.name: added}
-        try:
-            cast = with_added(self._current(), self._added.values(), lenient=False)
-        except InvalidValue:
-            self._added = known
-            raise
+        others = {name: one for name, one in self._added.items() if name_key(name) != name_key(added.name)}
+        cast = with_added(self._current(), others.values()).with_agent(_agent(added))
+        self._added = {**others, added.name: added}
         await self._store.add(added)
         await self._set(cast)
 
@@ -64,15 +61,12 @@ class CastChanges:
             return False
         self._added = {key: one for key, one in self._added.items() if key != found}
         await self._store.remove(found, at=self._shared.now())
-        await self._set(self._with_added(self._current()))
+        await self._set(with_added(self._current(), self._added.values()))
         return True
 
     def _current(self) -> Cast:
         """Return the agents of the config, with what an owner changed of the first by `/persona`."""
         return self._configured.with_persona(self._shared.identity.persona)
-
-    def _with_added(self, cast: Cast) -> Cast:
-        return with_added(cast, self._added.values())
 
     async def _set(self, cast: Cast) -> None:
         """Use a cast. A removed agent stops in the middle of an answer, without a word; its tasks are told of."""
@@ -104,12 +98,13 @@ class CastChanges:
         self._sender.enqueue(items)
 
 
-def with_added(cast: Cast, added: Iterable[AddedAgent], *, lenient: bool = True) -> Cast:
-    """Return a cast with the agents that owners added; leave out, or refuse, those that do not go with the others."""
+def with_added(cast: Cast, added: Iterable[AddedAgent]) -> Cast:
+    """Return a cast with the agents that owners added, without those that do not go with the others."""
     for one in added:
-        try:
-            cast = cast.with_agent(Agent(name=one.name, persona=Persona(text=one.text)))
-        except InvalidValue:
-            if not lenient:
-                raise
+        with suppress(InvalidValue):
+            cast = cast.with_agent(_agent(one))
     return cast
+
+
+def _agent(added: AddedAgent) -> Agent:
+    return Agent(name=added.name, persona=Persona(text=added.text))

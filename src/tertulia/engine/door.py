@@ -10,7 +10,6 @@ from typing import Any, TypeVar, assert_never
 from msgspec.structs import replace
 
 from tertulia.code_location import user_line
-from tertulia.engine.allowed_places import AllowedPlaces
 from tertulia.engine.background import BackgroundTasks, retry_forever
 from tertulia.engine.commands import Commands
 from tertulia.engine.memory import Memory
@@ -50,7 +49,6 @@ class Door:
     ) -> None:
         self.applying = BackgroundTasks()  # changes, from their transaction until they are acted on
         self.shared_places = SharedPlaces(shared.identity, shared.store.updates)
-        self.allowed = AllowedPlaces(shared.behavior.allowed_places, shared.identity, shared.aliases)
         self._shared = shared
         self._workers = workers
         self._commands = commands
@@ -74,15 +72,24 @@ class Door:
         return await self._shielded(self._stored_then_acted_on(delete, Deleted(place=place, message_id=message_id)))
 
     async def _store(self, change: Received | Edited, write: Callable[..., Awaitable[bool]]) -> bool:
-        [attributed] = self.attributed([change])
-        if not self.allowed.filter([attributed]):
-            return False
-        assert isinstance(attributed, Received | Edited)  # noqa: S101 (the kind of a change stays)
-        message = attributed.message
-        await self._shared.agent_places.enter(message.place)
-        return await self._shielded(
-            self._stored_then_acted_on(lambda: write(message, at=self._shared.now()), attributed)
-        )
+        for admitted in await self.admit([change]):
+            if isinstance(admitted, Received | Edited):  # as it was
+                storing = partial(write, admitted.message, at=self._shared.now())
+                return await self._shielded(self._stored_then_acted_on(storing, admitted))
+        return False
+
+    async def admit(self, changes: Sequence[Change]) -> list[Change]:
+        """Return changes as they are stored: of the place where that is, with our persona on our own messages.
+
+        Those that another account of ours tells better are left out, and those of places that are not allowed. Who is
+        in a place is stored before its next message.
+        """
+        at_home = [one for change in changes if (one := await self.shared_places.at_home(change)) is not None]
+        admitted = self._shared.allowed_places.filter(map(self._attributed, at_home))
+        for change in admitted:
+            if isinstance(change, Received):
+                await self._shared.agent_places.enter(change.message.place)
+        return admitted
 
     async def _stored_then_acted_on(self, write: Callable[[], Awaitable[bool]], change: Change) -> bool:
         """Act on a change also where nothing is new: an earlier call may have been cancelled."""
@@ -94,11 +101,8 @@ class Door:
         """Finish *work* also where the caller is cancelled."""
         return await asyncio.shield(self.applying.start(work))
 
-    def attributed(self, changes: Sequence[Change]) -> list[Change]:
-        """Return changes with our persona on our own messages, and with the service of their places."""
-        return [self._attributed(change) for change in changes]
-
     def _attributed(self, change: Change) -> Change:
+        """Return a change with our persona on our own messages, and with the service of its place."""
         identity = self._shared.identity
         match change:
             case Received(message=message) | Edited(message=message) | Commanded(message=message):
@@ -161,31 +165,17 @@ class PlatformInbox:
         if raw is not None and not isinstance(raw, bytes):
             raise InvalidValue(f"raw must be the bytes of the update, not {raw!r:.200}")
         fault = next(filter(None, map(self._fault, changes)), "")
-        here = [] if fault else [one for change in changes if (one := await self._at_home(change)) is not None]
-        if changes and not here and not fault:
-            return False
-        made = self._door.attributed(here)
         where = user_line(currentframe()) if fault else ""
-        if len(stored := self._door.allowed.filter(made)) < len(made):
-            made, raw = stored, None  # it tells of a place that is not allowed
-            if not made:
-                return False
+        made = [] if fault else await self._retry(partial(self._door.admit, changes))
+        if changes and not (made or fault):
+            return False
+        raw = raw if fault or len(made) == len(changes) else None  # it tells of what is not stored
         applying = self._apply(made, key, raw, f"{fault} {where and f'({where})'}".strip())
         return await asyncio.shield(self._door.applying.start(applying))  # it goes on where the caller is cancelled
 
-    async def _at_home(self, change: Change) -> Change | None:
-        return await self._retry(partial(self._door.shared_places.at_home, change))
-
     async def _apply(self, changes: Sequence[Change], key: str, raw: bytes | None, fault: str) -> bool:
-        for place in {
-            change.message.place.key: change.message.place for change in changes if isinstance(change, Received)
-        }.values():
-            await self._retry(partial(self._shared.agent_places.enter, place))
-        at, keep, platform = self._shared.now(), self._shared.behavior.keep_updates, self._platform
-        for change in changes:
-            if isinstance(change, Commanded) and self._door.shared_places.is_shared(change.message.place):
-                message = change.message  # which several accounts receive, and which is no message of the log
-                platform, key = message.place.platform, f"command {message.place.id} {message.id}"
+        at, keep = self._shared.now(), self._shared.behavior.keep_updates
+        platform, key = self._door.shared_places.update_key(changes, self._platform, key)
         outcome = await self._retry(lambda: self._updates.apply(platform, changes, key=key, raw=raw, at=at, keep=keep))
         if refused := fault or outcome.refused:
             log.error("update %s of %s is stored unread: %s", key, self._platform, refused)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from tertulia.engine.agents.agent import Agent
 from tertulia.engine.agents.names import name_key
-from tertulia.engine.allowed_places import AllowedPlaces
 from tertulia.engine.places import is_identified, is_listed
 from tertulia.engine.shared import Shared
 from tertulia.messages import Place
@@ -20,7 +19,6 @@ class Elsewhere:
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
-        self._allowed = AllowedPlaces(shared.behavior.allowed_places, shared.identity, shared.aliases)
 
     async def find(self, run: Run, name: str) -> Place | str | None:
         """Return where a message of a run to an agent or a place goes, or why nowhere; None where that is its place."""
@@ -53,7 +51,7 @@ class Elsewhere:
     def _is_open(self, place: Place) -> bool:
         is_current = self._shared.aliases.current(place).key == place.key
         has_platform = is_current and place.platform in self._shared.identity.platforms
-        return has_platform and place.kind != "direct" and self._allowed.allows(place)
+        return has_platform and place.kind != "direct" and self._shared.allowed_places.allows(place)
 
 
 def _names(place: Place) -> set[str]:

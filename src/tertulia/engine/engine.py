@@ -201,7 +201,7 @@ class Engine:
             for run in await store.runs.open():
                 opened.setdefault(run.place.key, []).append(run)
             for place in [*(runs[0].place for runs in opened.values()), *await store.inbox.places()]:
-                if place.platform in shared.platforms and parts.door.allowed.allows(place):
+                if place.platform in shared.platforms and shared.allowed_places.allows(place):
                     parts.workers.wake(place, runs=opened.get(place.key, ()))
             parts.tasks.start()
             parts.commands.wake()

@@ -140,8 +140,7 @@ class Identity:
 
     def account_agent(self, platform: str) -> str:
         """Return the stored name of the agent that an account of ours is: its own one, else the default agent."""
-        own = (one for one in self.cast.agents if platform in one.accounts)
-        return self.cast.stored_name(next(own, self.cast.default))
+        return self.cast.stored_name(self.cast.owner_of(platform) or self.cast.default)
 
     def attribute(self, message: Message) -> Message:
         """Return *message* with the service of its place, and with our persona where our account wrote it or its quote.

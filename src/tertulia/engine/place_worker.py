@@ -154,9 +154,10 @@ class PlaceWorker:
 
     async def answer(self, batch: Batch) -> None:
         """Answer a batch of messages with one run."""
-        parts, speaker, output = self._parts, self._parts.speakers.named(batch.agent), None
+        parts, output = self._parts, None
         if not parts.speakers.has(batch.agent):
             return  # it was removed since: what is undecided is decided again
+        speaker = parts.speakers.named(batch.agent)
         self.answering = speaker.agent.name
         async with AsyncExitStack() as around:
             for check in parts.checks:

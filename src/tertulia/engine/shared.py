@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from tertulia.context.values import Persona
 from tertulia.engine.agent_places import AgentPlaces
 from tertulia.engine.agents.agent import Agent, Cast, cast_of_one
+from tertulia.engine.allowed_places import AllowedPlaces
 from tertulia.engine.background import EngineClock, RealClock, Sleep
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.event_stream import EventStream
@@ -30,6 +31,7 @@ class Shared(Struct, frozen=True, kw_only=True, eq=False):
     behavior: Behavior
     limits: CurrentLimits
     aliases: PlaceAliases
+    allowed_places: AllowedPlaces
     agent_places: AgentPlaces
     delimiters: DelimiterCache
     events: EventStream
@@ -89,6 +91,7 @@ def make_shared(
         behavior=behavior,
         limits=CurrentLimits(limits),
         aliases=aliases,
+        allowed_places=AllowedPlaces(behavior.allowed_places, identity, aliases),
         agent_places=AgentPlaces(store.agents, identity, aliases, now=(clock or RealClock()).now),
         delimiters=DelimiterCache(store.place_settings.delimiter),
         events=EventStream(store.events),

@@ -60,6 +60,16 @@ class SharedPlaces:
         """Return whether several accounts of ours may be in a place, and see it under one id."""
         return self._identity.is_shared(place) and len(self._identity.platforms_beside(place.platform)) > 1
 
+    def update_key(self, changes: Sequence[Change], platform: str, key: str) -> tuple[str, str]:
+        """Return under which platform and key an update is stored: a command that several accounts receive, once.
+
+        Unlike a message it has no row in the log that tells.
+        """
+        for change in changes:
+            if isinstance(change, Commanded) and self.is_shared(place := change.message.place):
+                return place.platform, f"command {place.id} {change.message.id}"
+        return platform, key
+
     async def _home(self, place: Place) -> Place:
         """Return the place under the account that was there first."""
         if not self.is_shared(place):

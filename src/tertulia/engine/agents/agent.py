@@ -94,6 +94,10 @@ class Cast(Struct, frozen=True, kw_only=True, dict=True):
         known = cached(self, "by name", _by_name)
         return known.get(name) or known.get(name_key(name))
 
+    def owner_of(self, account: str) -> Agent | None:
+        """Return the agent whose own an account is; that is the name of a platform."""
+        return next((one for one in self.agents if account in one.accounts), None)
+
     @property
     def is_single(self) -> bool:
         return len(self.agents) == 1
@@ -130,7 +134,8 @@ class Cast(Struct, frozen=True, kw_only=True, dict=True):
         keys = {name_key(name) for name in listed}
         chosen = tuple(one for one in agents if name_key(one.name) in keys)
         agents = chosen or agents
-        owner = next((one for one in agents if place.platform in one.accounts), None)
+        owner = self.owner_of(place.platform)
+        owner = owner if owner in agents else None
         wanted = (self.get(default) if default else None, owner, self.default, *agents)
         found = next((one for one in wanted if one in agents), None)
         if place.kind == "direct" and found and not chosen:  # nobody else hears what is said there
