@@ -79,10 +79,10 @@ class Door:
         return False
 
     async def admit(self, changes: Sequence[Change]) -> list[Change]:
-        """Return changes as they are stored: of the place where that is, with our persona on our own messages.
+        """Return changes as they are stored, in the place where they are, with our persona on our own messages.
 
-        Those that another account of ours tells better are left out, and those of places that are not allowed. Who is
-        in a place is stored before its next message.
+        What another account of ours reports is left out, and so is what happens in places that are not allowed. Which
+        agents are in a place is stored before its next message.
         """
         at_home = [one for change in changes if (one := await self.shared_places.at_home(change)) is not None]
         admitted = self._shared.allowed_places.filter(map(self._attributed, at_home))

@@ -46,6 +46,7 @@ from tertulia.media.fetcher import MediaFetcher
 from tertulia.media.values import MediaOptions
 from tertulia.models.base import Model
 from tertulia.profiles import Build, Profile, profile_of
+from tertulia.run.outcome import Kinds
 from tertulia.toolbox.toolbox import Toolbox
 from tertulia.turns import Settings
 
@@ -93,22 +94,7 @@ class EngineParts:
         self.completion = RunCompletion(shared, long_replies, self.sender, self.tasks)
         self.describer = self._describer()
         kinds = block_kinds(options.task_handlers, behavior)
-        self.speakers = Speakers(
-            shared,
-            RunDefaults(options.models, options.toolbox, options.settings),
-            PromptSources(
-                messages=VisibleLog(store.log, store.place_settings.blocked),
-                knowledge=memory.knowledge if memory else InMemoryKnowledge(),
-                describer=self.describer,
-                media=media,
-            ),
-            PromptLayout(
-                profile=profile_of(options.profile, options.context),
-                options=options.context,
-                task_blocks=block_lines(options.task_handlers, kinds, behavior),
-            ),
-            memory,
-        )
+        self.speakers = self._speakers(media, kinds)
         if memory:
             memory.use_agents(shared.agent_places.seen_by)
         self.executor = RunExecutor(
@@ -121,26 +107,8 @@ class EngineParts:
             media=media,
             media_limits=request_limits(options.context.budget),
         )
-        limiter, confirmations = RateLimiter(store.rate_limits, shared.limits, now=now), Confirmations(shared)
-        rate = AuthorRate(shared, limiter, self.completion)
-        self.workers = PlaceWorkers(
-            WorkerParts(
-                shared=shared,
-                speakers=self.speakers,
-                memory=memory,
-                admission=Admission(shared, limiter, confirmations),
-                rate=rate,
-                checks=(
-                    Confirmed(shared, confirmations, self.completion),
-                    rate,
-                    SpendCaps(shared, self.spending, self.completion),
-                ),
-                executor=self.executor,
-                completion=self.completion,
-                sender=self.sender,
-                slots=asyncio.Semaphore(behavior.max_runs),
-            )
-        )
+        limiter = RateLimiter(store.rate_limits, shared.limits, now=now)
+        self.workers = self._workers(limiter)
         self.cast_changes = CastChanges(shared, self.workers, self.sender)
         self.commands = Commands(
             shared,
@@ -155,6 +123,47 @@ class EngineParts:
         self.orders = OrderWorker(shared, self.commands, self.workers, self.sender, self.tasks)
         self.door = Door(shared, self.workers, self.commands, self.tasks, memory)
         self.retention = Retention(store.prompts, store.updates, store.media, behavior, options=options.media, now=now)
+
+    def _speakers(self, media: ContextMedia, kinds: Kinds) -> Speakers:
+        shared, options, store = self.shared, self.options, self.shared.store
+        return Speakers(
+            shared,
+            RunDefaults(options.models, options.toolbox, options.settings),
+            PromptSources(
+                messages=VisibleLog(store.log, store.place_settings.blocked),
+                knowledge=InMemoryKnowledge(),  # where there is no memory
+                describer=self.describer,
+                media=media,
+            ),
+            PromptLayout(
+                profile=profile_of(options.profile, options.context),
+                options=options.context,
+                task_blocks=block_lines(options.task_handlers, kinds, shared.behavior),
+            ),
+            options.memory,
+        )
+
+    def _workers(self, limiter: RateLimiter) -> PlaceWorkers:
+        shared, confirmations = self.shared, Confirmations(self.shared)
+        rate = AuthorRate(shared, limiter, self.completion)
+        return PlaceWorkers(
+            WorkerParts(
+                shared=shared,
+                speakers=self.speakers,
+                memory=self.options.memory,
+                admission=Admission(shared, limiter, confirmations),
+                rate=rate,
+                checks=(
+                    Confirmed(shared, confirmations, self.completion),
+                    rate,
+                    SpendCaps(shared, self.spending, self.completion),
+                ),
+                executor=self.executor,
+                completion=self.completion,
+                sender=self.sender,
+                slots=asyncio.Semaphore(shared.behavior.max_runs),
+            )
+        )
 
     def _describer(self) -> MediaDescriber:
         shared, options, store = self.shared, self.options, self.shared.store

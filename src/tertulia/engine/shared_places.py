@@ -1,7 +1,8 @@
 """Shared places: what several accounts of ours see in one place, under the same ids, is stored once.
 
-Such a place is that of the account which was there first. What another account sees is told of that place before it is
-stored, so a message that both receive has one id in one place. Files are fetched by the account that saw them.
+Such a place is stored as the place of the account that was there first, its home. What another account sees is moved
+there before it is stored, so a message that both receive has one id in one place. Files are fetched by the account that
+saw them.
 """
 
 from collections.abc import Sequence
@@ -30,7 +31,7 @@ from tertulia.platform import (
 
 
 class SharedPlaces:
-    """Knows whose place each shared one is."""
+    """Knows the home of each shared place."""
 
     def __init__(self, identity: Identity, store: UpdateStore) -> None:
         self._identity = identity
@@ -38,15 +39,15 @@ class SharedPlaces:
         self._homes: dict[tuple[str, str], str] = {}  # platforms, by service and id
 
     async def at_home(self, change: Change) -> Change | None:
-        """Return a change as one of the place where it is stored; None where another account tells it better."""
+        """Return a change in the place where it is stored; None where another account of ours reports it."""
         match change:
             case Received(message=message) | Edited(message=message):
                 is_known = self._commands_another(message) or (isinstance(change, Edited) and self._is_ours(message))
-                return None if is_known else replace(change, message=await self._told(message))
+                return None if is_known else replace(change, message=await self._moved(message))
             case Commanded(message=message) if self._is_ours(message):  # words: the list of commands begins with one
-                return Received(message=await self._told(message))
+                return Received(message=await self._moved(message))
             case Commanded(message=message):
-                return replace(change, message=await self._told(message), agent=self._commanded(message))
+                return replace(change, message=await self._moved(message), agent=self._commanded(message))
             case Deleted() | Reacted() | Delivered() | Stopped():
                 return replace(change, place=await self._home(change.place))
             case PlaceMigrated(old=old, new=new):  # an account has its own log of a place that is not shared
@@ -71,7 +72,7 @@ class SharedPlaces:
         return platform, key
 
     async def _home(self, place: Place) -> Place:
-        """Return the place under the account that was there first."""
+        """Return the home of a place: itself, if no other account was there first."""
         if not self.is_shared(place):
             return place
         platforms = self._identity.platforms_beside(place.platform)
@@ -82,7 +83,8 @@ class SharedPlaces:
         home = self._homes[key]
         return place if home == place.platform else replace(place, platform=home)
 
-    async def _told(self, message: Message) -> Message:
+    async def _moved(self, message: Message) -> Message:
+        """Return a message in the home of its place."""
         home, account, quote = await self._home(message.place), message.place.platform, message.reply_to
         if home is message.place:
             return message
@@ -91,7 +93,7 @@ class SharedPlaces:
         return replace(message, place=home, parts=_fetched_by(account, message.parts), reply_to=quote)
 
     def _is_ours(self, message: Message) -> bool:
-        """Return whether another account of ours wrote a message: what becomes of it is known."""
+        """Return whether one of our accounts wrote a message in a shared place."""
         beside = self._identity.platforms_beside(message.place.platform)
         return self.is_shared(message.place) and message.author.id in [one.me.id for one in beside]
 

@@ -99,8 +99,8 @@ class Speakers:
         if known is None or known.agent is not agent or known.name != stored:
             layout = replace(self._layout, profile=agent.profile) if agent.profile else self._layout
             sources = self._sources
-            if self._memory and not self._shared.identity.sees_all:
-                sources = replace(sources, knowledge=self._memory.knowledge_of(agent.seen_by))
+            if self._memory:
+                sources = replace(sources, knowledge=self._memory.knowledge_of(self._shared.identity.seen_by(stored)))
             prompts = PromptBuilder(sources, layout, self._shared, agent=stored)
             known = self._known[agent.name] = Speaker(agent, stored, self.defaults, prompts, now=self._shared.now)
         return known
