@@ -32,6 +32,7 @@ from tertulia.engine.replay.replayer import Replayer
 from tertulia.engine.replay.values import ChangedBot, ReplayedRun, SentAgain
 from tertulia.engine.run_executor import as_models
 from tertulia.engine.shared import make_shared
+from tertulia.engine.speaker import RunDefaults
 from tertulia.engine.store_protocols import OutboxItem, StoreProtocol
 from tertulia.engine.task_worker import TaskHandler
 from tertulia.engine.view import MOST, View, ViewUpdate
@@ -92,9 +93,11 @@ class Engine:
         self._parts = parts = EngineParts(
             shared,
             EngineOptions(
-                models=as_models(models),
-                toolbox=tools if isinstance(tools, Toolbox) else Toolbox(tools),
-                settings=settings or Settings(),
+                defaults=RunDefaults(
+                    as_models(models),
+                    tools if isinstance(tools, Toolbox) else Toolbox(tools),
+                    settings or Settings(),
+                ),
                 profile=profile,
                 context=context or ContextOptions(),
                 media=media or MediaOptions(),

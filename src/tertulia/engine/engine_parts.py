@@ -47,16 +47,12 @@ from tertulia.media.values import MediaOptions
 from tertulia.models.base import Model
 from tertulia.profiles import Build, Profile, profile_of
 from tertulia.run.outcome import Kinds
-from tertulia.toolbox.toolbox import Toolbox
-from tertulia.turns import Settings
 
 
 class EngineOptions(Struct, frozen=True, kw_only=True, eq=False):
     """What an engine was made with, beside what its parts share."""
 
-    models: tuple[Model, ...]
-    toolbox: Toolbox
-    settings: Settings
+    defaults: RunDefaults
     profile: str | Profile | Build
     context: ContextOptions
     media: MediaOptions
@@ -128,7 +124,7 @@ class EngineParts:
         shared, options, store = self.shared, self.options, self.shared.store
         return Speakers(
             shared,
-            RunDefaults(options.models, options.toolbox, options.settings),
+            options.defaults,
             PromptSources(
                 messages=VisibleLog(store.log, store.place_settings.blocked),
                 knowledge=InMemoryKnowledge(),  # where there is no memory
