@@ -234,7 +234,6 @@ async def test_who_asked_stops_the_answer_and_another_member_does_not(tmp_path: 
         await leo.client.post(f"{leo.room}/stop")
         going_on = len(await bot.store.runs.open())
         await maya.client.post(f"{maya.room}/stop")
-        model.release()
         await bot.engine.settled()
 
         assert going_on == 1
